@@ -1,0 +1,53 @@
+"""Numba's options in one place: how every kernel of the package is compiled, and cached where a cache can be written."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Callable
+
+import numba
+from numba.core.errors import NumbaExperimentalFeatureWarning
+
+__all__ = ["OPTIONS", "inline", "kernel", "kernel_uncached"]
+
+# Contraction (a*b + c in one rounding) is the only liberty taken; division by zero gives inf, as NumPy does.
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
+
+inline = numba.njit(**OPTIONS)
+"""Compile a small helper at its first call from a kernel; it is inlined there and never cached on its own."""
+
+
+def kernel(signature: Any, **options: Any) -> Callable[[Callable], Any]:
+    """Compile at once for `signature` and keep the machine code on disk.
+
+    Where no cache folder can be written the function is compiled for this process only, and one warning says so.
+    Never use it for a function that takes or closes over a dispatcher: numba would compile anew in each process
+    (numba issue 6264). Functions are passed to kernels as `numba.types.FunctionType` values instead.
+    """
+
+    def decorate(function: Callable) -> Any:
+        try:
+            return _compile(function, signature, cache=True, **options)
+        except RuntimeError as error:
+            if "cannot cache function" not in str(error):
+                raise
+            warnings.warn(
+                "no folder for compiled code can be written, so kernels are compiled again in every process; "
+                "set NUMBA_CACHE_DIR to a folder that can be written",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return _compile(function, signature, cache=False, **options)
+
+    return decorate
+
+
+def kernel_uncached(signature: Any, **options: Any) -> Callable[[Callable], Any]:
+    """Compile at once for `signature`, for this process only: for functions that close over other compiled functions."""
+    return lambda function: _compile(function, signature, cache=False, **options)
+
+
+def _compile(function: Callable, signature: Any, **options: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+        return numba.njit(signature, **{**OPTIONS, **options})(function)

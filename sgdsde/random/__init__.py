@@ -1,0 +1,38 @@
+"""Random numbers with an address (seed, path, purpose, number): no state, so any part of any path can be had alone.
+
+`key_from` turns `rng` into a key; `normals`, `indices`, `subset` read numbers of one path; `fill_normals`,
+`fill_indices`, `fill_subsets` are the compiled functions behind them, for blocks of paths.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sgdsde.random.stream import RNG_VERSION, indices, key_from, normals, subset
+
+__all__ = [
+    "RNG_VERSION",
+    "fill_indices",
+    "fill_normals",
+    "fill_subsets",
+    "indices",
+    "key_from",
+    "normals",
+    "subset",
+    "subset_work",
+]
+
+_COMPILED = {
+    "fill_normals": "sgdsde.random.normal",
+    "fill_indices": "sgdsde.random.integers",
+    "fill_subsets": "sgdsde.random.integers",
+    "subset_work": "sgdsde.random.integers",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _COMPILED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_COMPILED[name]), name)

@@ -28,7 +28,8 @@ if TYPE_CHECKING:  # the same names once more, for type checkers; tests/smoke/te
         to_ito as to_ito,
         to_stratonovich as to_stratonovich,
     )
-    from sgdsde.run import Solution as Solution, solve as solve
+    from sgdsde.run.solution import Solution as Solution
+    from sgdsde.run.solving import solve as solve
     from sgdsde.schemes import Scheme as Scheme, methods as methods
     from sgdsde.sgd import SGD as SGD
     from sgdsde.symmetry import (
@@ -48,8 +49,8 @@ _NAMES = {  # public name -> module that holds it; a module that holds itself is
     "to_stratonovich": "sgdsde.equation",
     "noise_structure": "sgdsde.equation",
     # running
-    "solve": "sgdsde.run",
-    "Solution": "sgdsde.run",
+    "solve": "sgdsde.run.solving",
+    "Solution": "sgdsde.run.solution",
     "methods": "sgdsde.schemes",
     "Scheme": "sgdsde.schemes",
     "warmup": "sgdsde.cli.warmup",

@@ -15,8 +15,8 @@ settings.load_profile("sgdsde-ci" if os.environ.get("CI") else "sgdsde")
 
 
 def pytest_report_header():
-    # `python -m pytest` in a clone puts the clone first on sys.path, ahead of an installed package; with PYTHONSAFEPATH=1
-    # (as .ci/run does) the installed one is tested. Either way this line says which.
+    # `python -m pytest` puts the clone first on sys.path, ahead of an installed package; with PYTHONSAFEPATH=1, as in
+    # .ci/run, the installed one is tested. Either way this line says which.
     import numba
 
     import sgdsde

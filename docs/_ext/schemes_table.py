@@ -12,10 +12,10 @@ class SchemesTable(SphinxDirective):
     has_content = False
 
     def run(self) -> list[nodes.Node]:
-        from sgdsde.schemes import table
+        from sgdsde.cli.methods import rows
 
-        head, *rows = table()
-        return [_table(head, rows)]
+        head, *body = rows()
+        return [_table(head, body)]
 
 
 def _table(head: list[str], rows: list[list[str]]) -> nodes.table:

@@ -1,7 +1,7 @@
 """The command line: `sgdsde methods`, `doctor`, `warmup`, `demo`. A command is a page of this folder.
 
-A page has a docstring (its first line is the help), `add_arguments(parser)` and `run(args) -> int`, the exit code. It is
-found by its name and imported only when it is asked for, so a page imports what is slow inside `run`.
+A page has a docstring (its first line is the help), `add_arguments(parser)` and `run(args) -> int`, the exit code. It
+is found by its name and imported only when it is asked for, so a page imports what is slow inside `run`.
 """
 
 from __future__ import annotations

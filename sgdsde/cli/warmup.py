@@ -10,7 +10,7 @@ import argparse
 import pkgutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 
 __all__ = ["add_arguments", "run", "warmup"]
@@ -68,7 +68,7 @@ def warmup(report: Callable[[str, float, int, int], None] | None = None) -> dict
         start = time.perf_counter()
         module = import_module(name)
         seconds = time.perf_counter() - start if fresh else 0.0
-        hits, misses = _kernels(vars(module).values(), name)
+        hits, misses = _kernels(list(vars(module).values()), name)
         if hits + misses:
             spent[name] = seconds
             if report is not None:
@@ -86,12 +86,12 @@ def _modules(package: str) -> Iterator[str]:
             yield from _modules(page.name)
 
 
-def _kernels(values: object, module: str) -> tuple[int, int]:
+def _kernels(values: Iterable[object], module: str) -> tuple[int, int]:
     """(read from the cache, compiled now) among the kernels that a module defines."""
     from numba.core.dispatcher import Dispatcher
 
     hits = misses = 0
-    for value in list(values):  # type: ignore[call-overload]
+    for value in values:
         if isinstance(value, Dispatcher) and value.py_func.__module__ == module and value.signatures:
             stats = value.stats
             hits += sum(stats.cache_hits.values())

@@ -1,0 +1,43 @@
+"""Compiled functions as addresses: handing a kernel other kernels without numba's 50 µs of unboxing for each.
+
+numba passes a first-class function as a struct of three addresses, which it looks up anew in every call from Python. A
+run calls the engine many times with the same kernels, so they are looked up once (`addresses`) and put back together
+inside (`function_at`). Whoever holds addresses must hold the dispatchers too: they own the machine code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba.core import cgutils, types
+from numba.experimental.function_type import _get_jit_address, _get_wrapper_address
+from numba.extending import intrinsic
+
+__all__ = ["addresses", "function_at"]
+
+
+def addresses(functions: Sequence[Any], signature: Any) -> np.ndarray:
+    """Addresses of kernels of one signature, (n, 3): C wrapper, Python object, machine code."""
+    rows = [(_get_wrapper_address(f, signature), id(f), _get_jit_address(f, signature)) for f in functions]
+    return np.array(rows, dtype=np.uint64).view(np.int64)
+
+
+def function_at(signature: Any) -> Any:
+    """An intrinsic (c_address, py_address, jit_address) -> first-class function of `signature`, for use in kernels."""
+    function_type = types.FunctionType(signature)
+
+    @intrinsic
+    def build(typing_context, c_address, py_address, jit_address):  # type: ignore[no-untyped-def]
+        signature_ = function_type(types.int64, types.int64, types.int64)
+
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            value = cgutils.create_struct_proxy(function_type)(context, builder)
+            pointer = context.get_value_type(types.voidptr)
+            value.c_addr, value.py_addr, value.jit_addr = (builder.inttoptr(a, pointer) for a in args)
+            return value._getvalue()
+
+        return signature_, codegen
+
+    return build

@@ -1,0 +1,269 @@
+"""The one compiled loop: it advances a block of paths over a range of steps, for every scheme and every equation.
+
+In: kernels, the block's state and accumulators, the range of steps [k0, k1), the times to save. Out: the same state and
+accumulators further on, the saved rows, the status of each path. Nothing else is remembered, so a run may be cut into
+blocks and ranges anywhere, and go on in another thread, another process or another day, with the same bits.
+
+Steps are taken in windows of at most 64. A window first runs without looking at single values; if at its end a column is
+not finite (or a step reported a failure), the block goes back to the window's start and repeats it carefully: after each
+step bad columns are stopped, put back to their last good state, and dated. Randomness is addressed, not consumed, so the
+repetition sees the same numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from sgdsde._abi import AUX, BLOCK, BRIDGE, CORRECTION, DRIVING, INCREMENT, INTS, OBSERVE, PATHS, STEP, TRACK, VECTOR
+from sgdsde._address import function_at
+from sgdsde._errors import DIVERGED, OK
+from sgdsde._jit import inline, kernel
+from sgdsde.random.normal import fill_normals
+
+SLOTS = 4
+"""Observers, and trackers, of one run."""
+WINDOW = 64
+NOISE_BUDGET = 16384
+"""Doubles of noise drawn at once: a window is shortened so that its noise stays in the cache."""
+RANK_STRIDE = 1 << 42
+"""Save times within one step use bridge normals this far apart."""
+
+CUBE = types.float64[:, :, ::1]
+_ARRAYS = types.UniTuple(VECTOR, SLOTS)
+_KERNELS = (
+    types.int64[:, ::1],  # addresses: step, increment, correction, aux, observers, trackers (2·SLOTS + 4, 3)
+    VECTOR,  # p
+    VECTOR,  # data
+    _ARRAYS,  # p of each observer
+    _ARRAYS,  # data of each observer
+    INTS,  # observer row offsets (SLOTS + 1)
+    _ARRAYS,  # p of each tracker
+    _ARRAYS,  # data of each tracker
+    INTS,  # tracker row offsets (SLOTS + 1)
+    types.int64,  # track_every
+)
+SIGNATURES = (STEP, INCREMENT, CORRECTION, AUX, *(OBSERVE,) * SLOTS, *(TRACK,) * SLOTS)
+"""What the rows of the address table are."""
+
+_step, _increment, _correction, _aux, _observer, _tracker = map(
+    function_at, (STEP, INCREMENT, CORRECTION, AUX, OBSERVE, TRACK)
+)
+_GRID = (types.float64, types.float64, types.float64, types.int64)  # t0, h, length of the last step, n_steps
+_SAVES = (INTS, VECTOR, CUBE)  # step before each save time, offset from it, rows (n_saves, d + q_observed + q_tracked, B)
+_STATE = (BLOCK, BLOCK, INTS, INTS, PATHS, types.uint64)  # x, accumulators, status, first bad step, path numbers, key
+_SCRATCH = (BLOCK, BLOCK, BLOCK, BLOCK, VECTOR, VECTOR, INTS, VECTOR)  # x0, side state, bridge, aux, t, h, status0, work
+
+
+@inline
+def _columns_finite(x):
+    total = 0.0
+    for i in range(x.shape[0]):
+        for b in range(x.shape[1]):
+            total += x[i, b] * 0.0
+    return total == 0.0
+
+
+@inline
+def _column_finite(x, b):
+    for i in range(x.shape[0]):
+        if not np.isfinite(x[i, b]):
+            return False
+    return True
+
+
+@inline
+def _save(rows, x, acc, status, t, table, observer_p, observer_data, observer_rows, work):
+    d, n = x.shape
+    for i in range(d):
+        for b in range(n):
+            rows[i, b] = x[i, b]
+    q = observer_rows[SLOTS]
+    for j in range(SLOTS):
+        if observer_rows[j + 1] > observer_rows[j]:
+            observe = _observer(table[4 + j, 0], table[4 + j, 1], table[4 + j, 2])
+            observe(rows[d + observer_rows[j] : d + observer_rows[j + 1]], x, t, observer_p[j], observer_data[j], work)
+    for i in range(acc.shape[0]):
+        for b in range(n):
+            rows[d + q + i, b] = acc[i, b]
+    for b in range(n):
+        if status[b] != OK or not _column_finite(x, b):
+            for i in range(rows.shape[0]):
+                rows[i, b] = np.nan
+
+
+@kernel(types.int64(*_KERNELS, *_GRID, *_SAVES, *_STATE, *_SCRATCH, BLOCK, types.int64, types.int64, types.boolean))
+def _window(
+    table, p, data, observer_p, observer_data, observer_rows, tracker_p, tracker_data, tracker_rows, track_every,
+    t0, h_step, h_last, n_steps, save_step, save_offset, saved,
+    x, acc, status, first_bad, path, key, x0, side, bridge, aux, t, h, status0, work,
+    noise, k0, s, careful,
+):  # fmt: skip
+    """Steps k0 .. k0 + rows of noise / m, saving on the way from save index s on; returns the next save index."""
+    step = _step(table[0, 0], table[0, 1], table[0, 2])
+    increment = _increment(table[1, 0], table[1, 1], table[1, 2])
+    correction = _correction(table[2, 0], table[2, 1], table[2, 2])
+    fill_aux = _aux(table[3, 0], table[3, 1], table[3, 2])
+    d, n_columns = x.shape
+    m = bridge.shape[0]
+    n = noise.shape[0] // m if m > 0 else noise.shape[0]
+    for i_step in range(n):
+        k = k0 + i_step
+        length = h_last if k == n_steps - 1 else h_step
+        for b in range(n_columns):
+            t[b] = t0 + k * h_step
+            h[b] = length
+        dW = noise[i_step * m : (i_step + 1) * m]
+        rank = 0
+        at = 0.0
+        while s < save_step.shape[0] and save_step[s] == k:
+            offset = save_offset[s]
+            if offset == 0.0:
+                _save(saved[s], x, acc, status, t, table, observer_p, observer_data, observer_rows, work)
+            else:
+                # A Brownian bridge from (at, W) to (length, dW), then one step of its own to the save time; x is not touched.
+                fill_normals(side[d:], rank * RANK_STRIDE + k * m, path, BRIDGE, key)
+                pull = (offset - at) / (length - at)
+                spread = np.sqrt((offset - at) * (length - offset) / (length - at))
+                for j in range(m):
+                    for b in range(n_columns):
+                        start = bridge[j, b] if rank > 0 else 0.0
+                        bridge[j, b] = start + pull * (dW[j, b] - start) + spread * side[d + j, b]
+                for i in range(d):
+                    for b in range(n_columns):
+                        side[i, b] = x[i, b]
+                for b in range(n_columns):
+                    h[b] = offset
+                    status0[b] = status[b]
+                if aux.shape[0] > 0:
+                    fill_aux(aux, bridge, h, path, -1 - s, key, p, data, work)
+                step(increment, correction, side[:d], t, h, bridge, aux, status0, work, p, data)
+                for b in range(n_columns):
+                    t[b] = t0 + k * h_step + offset
+                _save(saved[s], side[:d], acc, status0, t, table, observer_p, observer_data, observer_rows, work)
+                for b in range(n_columns):
+                    t[b] = t0 + k * h_step
+                    h[b] = length
+                at = offset
+                rank += 1
+            s += 1
+        tracked = tracker_rows[SLOTS] > 0 and k % track_every == 0
+        if careful or tracked:
+            for i in range(d):
+                for b in range(n_columns):
+                    x0[i, b] = x[i, b]
+        if careful:
+            for b in range(n_columns):
+                status0[b] = status[b]
+        if aux.shape[0] > 0:
+            fill_aux(aux, dW, h, path, k, key, p, data, work)
+        step(increment, correction, x, t, h, dW, aux, status, work, p, data)
+        if careful:
+            for b in range(n_columns):
+                if status0[b] != OK:
+                    status[b] = status0[b]
+                elif status[b] == OK and not _column_finite(x, b):
+                    status[b] = DIVERGED
+                if status[b] != OK:
+                    if status0[b] == OK:
+                        first_bad[b] = k + 1
+                    for i in range(d):
+                        x[i, b] = x0[i, b]
+        if tracked:
+            if careful:
+                for i in range(acc.shape[0]):
+                    for b in range(n_columns):
+                        x0[d + i, b] = acc[i, b]
+            for j in range(SLOTS):
+                if tracker_rows[j + 1] > tracker_rows[j]:
+                    row = 4 + SLOTS + j
+                    track = _tracker(table[row, 0], table[row, 1], table[row, 2])
+                    rows = acc[tracker_rows[j] : tracker_rows[j + 1]]
+                    track(rows, x0[:d], x, t, h, tracker_p[j], tracker_data[j], work)
+            if careful:
+                for b in range(n_columns):
+                    if status[b] != OK:
+                        for i in range(acc.shape[0]):
+                            acc[i, b] = x0[d + i, b]
+    return s
+
+
+@kernel(types.void(*_KERNELS, *_GRID, *_SAVES, *_STATE, BLOCK, BLOCK, types.int64, types.int64, types.int64, types.int64, VECTOR))
+def advance(
+    table, p, data, observer_p, observer_data, observer_rows, tracker_p, tracker_data, tracker_rows, track_every,
+    t0, h_step, h_last, n_steps, save_step, save_offset, saved,
+    x, acc, status, first_bad, path, key,
+    noise_in, noise_out, k0, k1, m, n_aux, work,
+):  # fmt: skip
+    """Advance the block from step k0 to k1. `noise_in` ((k1 - k0)·m, B) drives it when it has rows; `noise_out` likewise keeps dW."""
+    d, n = x.shape
+    q = acc.shape[0]
+    window = WINDOW
+    if m > 0:
+        window = max(1, min(WINDOW, NOISE_BUDGET // (m * n)))
+    x0 = np.empty((d + q, n))
+    side = np.empty((d + m, n))
+    bridge = np.empty((m, n))
+    aux = np.empty((n_aux, n))
+    t = np.empty(n)
+    h = np.empty(n)
+    status0 = np.empty(n, np.int64)
+    start = np.empty((d + q, n))
+    noise = np.empty((window * m if m > 0 else window, n if m > 0 else 0))
+    s = 0
+    while s < save_step.shape[0] and save_step[s] < k0:
+        s += 1
+    careful = False
+    for b in range(n):
+        careful = careful or status[b] != OK
+    k = k0
+    while k < k1:
+        n_window = min(window, k1 - k)
+        rows = noise[: n_window * m] if m > 0 else noise[:n_window]
+        if m > 0:
+            if noise_in.shape[0] > 0:
+                rows[:] = noise_in[(k - k0) * m : (k - k0 + n_window) * m]
+            else:
+                fill_normals(rows, k * m, path, DRIVING, key)
+                for i in range(n_window):
+                    root = np.sqrt(h_last if k + i == n_steps - 1 else h_step)
+                    for j in range(i * m, (i + 1) * m):
+                        for b in range(n):
+                            rows[j, b] *= root
+            if noise_out.shape[0] > 0:
+                noise_out[(k - k0) * m : (k - k0 + n_window) * m] = rows
+        if not careful:
+            start[:d] = x
+            start[d:] = acc
+        s_start = s
+        s = _window(
+            table, p, data, observer_p, observer_data, observer_rows,
+            tracker_p, tracker_data, tracker_rows, track_every,
+            t0, h_step, h_last, n_steps, save_step, save_offset, saved,
+            x, acc, status, first_bad, path, key, x0, side, bridge, aux, t, h, status0, work,
+            rows, k, s, careful,
+        )  # fmt: skip
+        if not careful:
+            bad = not _columns_finite(x)
+            for b in range(n):
+                bad = bad or status[b] != OK
+            if bad:
+                x[:] = start[:d]
+                acc[:] = start[d:]
+                status[:] = OK
+                s = _window(
+                    table, p, data, observer_p, observer_data, observer_rows,
+                    tracker_p, tracker_data, tracker_rows, track_every,
+                    t0, h_step, h_last, n_steps, save_step, save_offset, saved,
+                    x, acc, status, first_bad, path, key, x0, side, bridge, aux, t, h, status0, work,
+                    rows, k, s_start, True,
+                )  # fmt: skip
+                for b in range(n):
+                    careful = careful or status[b] != OK
+        k += n_window
+    if k1 == n_steps:
+        for b in range(n):
+            t[b] = t0 + (n_steps - 1) * h_step + h_last
+        while s < save_step.shape[0]:
+            _save(saved[s], x, acc, status, t, table, observer_p, observer_data, observer_rows, work)
+            s += 1

@@ -1,0 +1,240 @@
+"""One run as a value (`Job`), one block of its paths as a value (`Block`), and the function that takes a block further.
+
+Both pickle: a worker in another process builds its kernels from the job and goes on with the block, to the same bits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from sgdsde._address import addresses
+from sgdsde._errors import INTERRUPTED, OK
+from sgdsde.equation._equation import Equation
+from sgdsde.run.grid import Grid, Saves
+from sgdsde.run.watching import Watcher
+from sgdsde.schemes import Scheme, get_scheme, methods
+
+__all__ = ["Block", "Job", "advance_block", "by_name", "start_block"]
+
+FIRST_CHUNK = 256
+"""Steps of the first call of a block; later ones are sized by the clock."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything that all blocks of a run share."""
+
+    equation: Equation
+    scheme: Scheme | str
+    noise: str
+    grid: Grid
+    saves: Saves
+    key: int
+    observe: Mapping[str, Any]
+    track: Mapping[str, Any]
+    track_every: int
+    save_noise: bool
+
+    def resolve(self) -> Scheme:
+        """The scheme itself; registered ones travel by name."""
+        return get_scheme(self.scheme)
+
+    def program(self) -> Program:
+        """Compiled kernels and their arguments, made once in each process."""
+        found: Program | None = self.__dict__.get("_program")
+        if found is None:
+            found = Program.build(self)
+            object.__setattr__(self, "_program", found)
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_program"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+def by_name(scheme: Scheme) -> Scheme | str:
+    """The name of a scheme of the registry, which pickles; any other scheme as it is."""
+    return scheme.name if scheme.name in methods and methods[scheme.name] is scheme else scheme
+
+
+@dataclass(frozen=True)
+class Program:
+    """The arguments of the engine that do not depend on the block."""
+
+    kernels: tuple[Any, ...]
+    functions: tuple[Any, ...]  # kept alive: `kernels` holds their addresses
+    grid: tuple[Any, ...]
+    n_observed: int
+    n_tracked: int
+    observed: Mapping[str, int]
+    tracked: Mapping[str, int]
+    m: int
+    n_aux: int
+    work: tuple[int, int]
+
+    @classmethod
+    def build(cls, job: Job) -> Program:
+        from sgdsde.equation.observing import watcher_of
+        from sgdsde.run import idle
+        from sgdsde.run.engine import SIGNATURES, SLOTS
+
+        equation, scheme = job.equation, job.resolve()
+        kernels = equation.kernels(correction="correction" in scheme.needs)
+        observers = {name: watcher_of(thing, equation) for name, thing in job.observe.items()}
+        trackers = {name: thing.__track__(equation, scheme) for name, thing in job.track.items()}
+        m, n_aux = equation.noise_dim, scheme.aux_rows(equation.noise_dim)
+        step_work = scheme.work(equation.dim, m)
+        needs = [(step_work[0] + kernels.work[0], step_work[1] + kernels.work[1])]
+        needs += [watcher.work for watcher in (*observers.values(), *trackers.values())]
+        functions = [
+            scheme.kernel(job.noise, equation.calculus),
+            kernels.increment if kernels.increment is not None else idle.no_increment,
+            kernels.correction if kernels.correction is not None else idle.no_correction,
+            scheme.aux if scheme.aux is not None else idle.no_aux,
+            *_filled([w.kernel for w in observers.values()], idle.no_observer, SLOTS),
+            *_filled([w.kernel for w in trackers.values()], idle.no_tracker, SLOTS),
+        ]
+        arguments = (
+            np.concatenate([addresses([f], signature) for f, signature in zip(functions, SIGNATURES, strict=True)]),
+            _owned(kernels.p),
+            _owned(kernels.data),
+            *_slots(list(observers.values()), SLOTS),
+            *_slots(list(trackers.values()), SLOTS),
+            job.track_every,
+        )
+        grid = job.grid
+        return cls(
+            kernels=arguments,
+            functions=tuple(functions),
+            grid=(grid.t0, grid.h, grid.h_last, grid.n_steps),
+            n_observed=sum(w.rows for w in observers.values()),
+            n_tracked=sum(w.rows for w in trackers.values()),
+            observed={name: w.rows for name, w in observers.items()},
+            tracked={name: w.rows for name, w in trackers.items()},
+            m=m,
+            n_aux=n_aux,
+            work=(max(fixed for fixed, _ in needs), max(per_path for _, per_path in needs)),
+        )
+
+
+def _owned(array: np.ndarray) -> np.ndarray:
+    """A contiguous, writeable float64 vector: the one layout the kernels were compiled for."""
+    vector = np.require(array, dtype=np.float64, requirements=["C", "A"]).reshape(-1)
+    return vector if vector.flags.writeable else vector.copy()
+
+
+def _filled(values: list[Any], filler: Any, slots: int) -> tuple[Any, ...]:
+    return (*values, *(filler,) * (slots - len(values)))
+
+
+def _slots(watchers: list[Watcher], slots: int) -> tuple[Any, ...]:
+    nothing = np.zeros(1)
+    rows = np.zeros(slots + 1, np.int64)
+    rows[1:] = np.cumsum(_filled([w.rows for w in watchers], 0, slots))
+    return (
+        _filled([_owned(w.p) for w in watchers], nothing, slots),
+        _filled([_owned(w.data) for w in watchers], nothing, slots),
+        rows,
+    )
+
+
+@dataclass
+class Block:
+    """The state of B paths after `k` steps, and what was saved of them so far."""
+
+    index: int
+    path: np.ndarray  # (B,) numbers of the paths in their streams
+    x: np.ndarray  # (d, B)
+    acc: np.ndarray  # (q, B)
+    status: np.ndarray  # (B,)
+    first_bad: np.ndarray  # (B,) step at which the path stopped, 0 for none
+    saved: np.ndarray  # (n_saves, d + observed + tracked, B)
+    noise_in: np.ndarray  # (n_steps·m, B), or no rows
+    noise_out: np.ndarray  # (n_steps·m, B), or no rows
+    k: int = 0
+    steps_per_call: int = FIRST_CHUNK
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def interrupted(self) -> Block:
+        """The same block given up where it stands."""
+        status = np.where(self.status == OK, INTERRUPTED, self.status)
+        return replace(self, status=status)
+
+
+def start_block(job: Job, index: int, path: np.ndarray, y0: np.ndarray, noise: np.ndarray | None) -> Block:
+    """Block of the paths `path` (B,) from y0 (B, d); `noise` is their dW (B, n_steps, m) where the user gives it."""
+    program, d, n = job.program(), job.equation.dim, path.size
+    rows = d + program.n_observed + program.n_tracked
+    given = np.empty((0, n))
+    if noise is not None:
+        given = np.ascontiguousarray(np.moveaxis(noise, 0, -1).reshape(-1, n))
+    kept_rows = job.grid.n_steps * program.m if job.save_noise else 0
+    return Block(
+        index=index,
+        path=np.ascontiguousarray(path, dtype=np.uint64),
+        x=np.array(y0.T, dtype=np.float64, order="C"),
+        acc=np.zeros((program.n_tracked, n)),
+        status=np.zeros(n, np.int64),
+        first_bad=np.zeros(n, np.int64),
+        saved=np.full((job.saves.times.size, rows, n), np.nan),
+        noise_in=given,
+        noise_out=np.zeros((kept_rows, n)),
+    )
+
+
+def advance_block(job: Job, block: Block, seconds: float, chunk: int | None = None) -> Block:
+    """Take the block further for about `seconds` (or exactly one chunk of `chunk` steps), in place; returns it."""
+    from sgdsde.run.engine import advance
+
+    program = job.program()
+    work = np.empty(program.work[0] + program.work[1] * block.path.size + 8)
+    begin = before = now = time.perf_counter()
+    while block.k < job.grid.n_steps:
+        n_steps = chunk or block.steps_per_call
+        k1 = min(block.k + n_steps, job.grid.n_steps)
+        part = slice(block.k * program.m, k1 * program.m)
+        advance(
+            *program.kernels,
+            *program.grid,
+            job.saves.step,
+            job.saves.offset,
+            block.saved,
+            block.x,
+            block.acc,
+            block.status,
+            block.first_bad,
+            block.path,
+            job.key,
+            block.noise_in[part],
+            block.noise_out[part],
+            block.k,
+            k1,
+            program.m,
+            program.n_aux,
+            work,
+        )
+        raise_pending(job.equation)
+        block.k = k1
+        before, now = now, time.perf_counter()
+        if chunk is not None or now - begin >= seconds:
+            break
+        if now - before < seconds / 4:
+            block.steps_per_call = n_steps * 2
+    if now - before > seconds:
+        block.steps_per_call = max(1, block.steps_per_call // 2)
+    return block
+
+
+def raise_pending(equation: Equation) -> None:
+    """Raise what a user's Python function raised inside a kernel, if it did."""
+    pending = getattr(equation, "pending_error", None)
+    error = pending() if pending is not None else None
+    if error is not None:
+        raise error

@@ -1,0 +1,188 @@
+"""`solve`: the front door. Reads the arguments, binds the problem, chooses the scheme, and hands over to `integrate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+import numpy as np
+
+from sgdsde import _check
+from sgdsde._errors import ArgumentError
+from sgdsde.equation._equation import Equation, Problem
+from sgdsde.equation.structure import noise_structure
+from sgdsde.run.grid import make_grid, time_span
+from sgdsde.run.integrating import integrate
+from sgdsde.run.solution import Solution
+from sgdsde.schemes import Scheme, check, get_scheme
+
+__all__ = ["integrate", "solve"]
+
+DEFAULT_METHOD = {"ito": "euler-maruyama", "stratonovich": "heun"}
+
+
+def solve(
+    sde: Problem,
+    t_span: Any,
+    y0: Any,
+    *,
+    method: str | None = None,
+    dt: float | None = None,
+    n_paths: int | None = None,
+    rng: Any = None,
+    t_eval: Any = None,
+    args: Sequence[Any] | None = None,
+    keep: str = "all",
+    observe: Any = None,
+    track: Any = None,
+    track_every: int = 1,
+    save_noise: bool = False,
+    dW: Any = None,
+    path_index: Any = None,
+    threads: int | None = None,
+    executor: Executor | None = None,
+    progress: Any = None,
+    checkpoint: Any = None,
+    checkpoint_every: float = 30.0,
+    block_size: int | None = None,
+    chunk_steps: int | None = None,
+) -> Solution:
+    """Integrate a stochastic differential equation along one path or many.
+
+    Parameters
+    ----------
+    sde : SDE
+        Or anything that binds to an equation, such as `SGD(...).sde()`.
+    t_span : (t0, t1)
+        With t0 < t1.
+    y0 : (d,) or (n_paths, d) array
+        One start for all paths, or one row for each.
+    method : str, optional
+        Name of a scheme (`sgdsde.methods`). By default "euler-maruyama" for Itô and "heun" for Stratonovich equations.
+    dt : float
+        Step length. Where it does not divide t1 - t0, the last step is shorter. The SDE of an `SGD` problem defaults to
+        its learning rate.
+    n_paths : int, optional
+        Number of independent paths; None runs one and drops the path axis from the results.
+    rng : int, None, numpy.random.SeedSequence or numpy.random.Generator
+        An integer in [0, 2**64) is the key itself; anything else draws one. ``rng=sol.seed`` repeats a run to the bit.
+        Path i is the same for any `n_paths`; two runs with one key share their noise (common random numbers).
+    t_eval : None, int, sequence or "steps"
+        Times to save: start and end; that many equal times; these; every step. Times between steps are reached by a
+        Brownian bridge and a step of their own, which changes nothing on the grid.
+    args : sequence, optional
+        Replaces the arguments of the equation's functions, without compiling anew.
+    keep : {"all", "final", "stats"}
+        Every path at every saved time; every path at the end; or only moments over paths, whose memory does not grow
+        with `n_paths`.
+    observe, track : thing, sequence or dict of things
+        What to compute at the saved times (functions f(t, y, *args), charges, …), and what to accumulate along the
+        path (`ChargeLaw`, …), every `track_every` steps.
+    save_noise : bool
+        Keep the Brownian increments; given back as `dW`, they reproduce y to the bit.
+    dW : (n_paths, n_steps, m) array, optional
+        Increments to use instead of random ones; (n_steps, m) for a single path.
+    path_index : int or sequence of ints, optional
+        Run only these paths of the ensemble; they equal those of the whole run to the bit.
+    threads : int, optional
+        Threads to use; by default every core. Results do not depend on it.
+    executor : concurrent.futures.Executor, optional
+        Run on this instead: processes, a cluster. Results do not depend on it.
+    progress : bool or callable
+        A line on standard error, or a function of the fraction done.
+    checkpoint : path, optional
+        A file, written every `checkpoint_every` seconds and at the end; if it is there the run goes on from it.
+    block_size, chunk_steps : int, optional
+        Paths side by side (a power of two, at most 256) and steps per call of the engine. Results do not depend on them.
+
+    Returns
+    -------
+    Solution
+        Ctrl-C returns what is done, with `success` False.
+
+    Raises
+    ------
+    ArgumentError, ShapeError, ModelError
+        In Python, before anything is compiled.
+    TooLargeError
+        When more than half of the free memory would be kept.
+
+    Warns
+    -----
+    DivergenceWarning
+        When paths left the finite numbers; they are stopped, dated and counted, and means are NaN from there on.
+
+    Examples
+    --------
+    >>> import sgdsde as sg
+    >>> def drift(t, y, a):
+    ...     return (-a * y[0],)
+    >>> def diffusion(t, y, a):
+    ...     return (0.5 * y[0],)
+    >>> sde = sg.SDE(drift, diffusion, dim=1, noise="diagonal", args=(1.0,))
+    >>> sol = sg.solve(sde, (0, 1), [1.0], method="milstein", dt=1e-2, n_paths=4, rng=0)
+    >>> sol.y.shape
+    (4, 2, 1)
+    """
+    t0, t1 = time_span(t_span)
+    if not isinstance(sde, Problem):
+        raise ArgumentError(f"sde must be an SDE or the .sde() of an SGD problem, got {_check.show(sde)}")
+    if args is not None and (isinstance(args, str) or not isinstance(args, Sequence)):
+        raise ArgumentError(f"args must be a tuple of the functions' extra arguments, got {_check.show(args)}")
+    start = _check.array("y0", y0)
+    equation = sde.bind(t0, start[0] if start.ndim == 2 and len(start) else start.reshape(-1), args)
+    if dt is None:
+        dt = getattr(equation, "default_dt", None)
+        if dt is None:
+            raise ArgumentError("dt must be given: the step length, in units of t")
+    grid = make_grid(t0, t1, _check.positive("dt", dt))
+    scheme = get_scheme(method if method is not None else DEFAULT_METHOD[equation.calculus])
+    return integrate(
+        equation,
+        scheme,
+        grid,
+        start,
+        problem=sde,
+        noise=noise_for(scheme, equation, t0, np.atleast_2d(start)[0]),
+        n_paths=n_paths,
+        rng=rng,
+        t_eval=t_eval,
+        keep=keep,
+        observe=observe,
+        track=track,
+        track_every=track_every,
+        save_noise=save_noise,
+        dW=dW,
+        path_index=path_index,
+        threads=threads,
+        executor=executor,
+        progress=progress,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        block_size=block_size,
+        chunk_steps=chunk_steps,
+    )
+
+
+def noise_for(scheme: Scheme, equation: Equation, t0: float, y0: np.ndarray) -> str:
+    """The noise kind the scheme treats the equation as: the declared one, measured where the scheme relies on it.
+
+    General noise whose columns are measured to commute is taken as commutative by a scheme that wants that.
+    """
+    kind = equation.noise
+    takes = kind in scheme.strong and equation.calculus in scheme.calculus
+    if kind == "scalar" or (takes and not isinstance(scheme.step, Mapping)):
+        check(scheme, kind, equation.calculus)
+        return kind
+    found = noise_structure(equation, y0, t0)
+    holds = {"additive": found.additive, "diagonal": found.diagonal, "commutative": found.commutative, "general": True}
+    if not holds[kind]:
+        raise ArgumentError(
+            f"noise was declared {kind!r}, and method {scheme.name!r} relies on it, but it is measured to be "
+            f"{found.kind!r}: {found.witness}; declare noise='general', as a (d, m) matrix, and choose a method for it"
+        )
+    if kind == "general" and kind not in scheme.strong and found.commutative:
+        kind = "commutative"
+    check(scheme, kind, equation.calculus)
+    return kind

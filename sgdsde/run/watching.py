@@ -1,0 +1,52 @@
+"""Observers and trackers: what they offer the runner, and how plain functions become one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sgdsde._errors import ArgumentError
+
+__all__ = ["Watcher", "named"]
+
+
+class Watcher(NamedTuple):
+    """A kernel that looks at a run: an OBSERVE kernel at the saved times, or a TRACK kernel along the path."""
+
+    kernel: Any
+    p: np.ndarray
+    data: np.ndarray
+    rows: int
+    """Numbers it gives per path."""
+    work: tuple[int, int] = (0, 0)
+    """Scratch it needs: (fixed, per path)."""
+
+
+def named(argument: str, things: Any, slots: int) -> dict[str, Any]:
+    """`observe=` and `track=` as a dict of names: a dict, one thing, or a sequence of things that name themselves."""
+    if things is None:
+        return {}
+    if isinstance(things, Mapping):
+        result = dict(things)
+    elif isinstance(things, Sequence) and not isinstance(things, str):
+        result = {_name(thing): thing for thing in things}
+        if len(result) < len(things):
+            raise ArgumentError(f"{argument} has two entries of one name; give a dict name -> function")
+    else:
+        result = {_name(things): things}
+    for name, thing in result.items():
+        method = "__observe__" if argument == "observe" else "__track__"
+        if not isinstance(name, str):
+            raise ArgumentError(f"{argument} must have text for names, got {name!r}")
+        if not hasattr(thing, method) and not (argument == "observe" and callable(thing)):
+            wanted = f"an object with {method}" + (" or a function f(t, y, *args)" if argument == "observe" else "")
+            raise ArgumentError(f"{argument}[{name!r}] must be {wanted}, got {thing!r}")
+    if len(result) > slots:
+        raise ArgumentError(f"{argument} takes at most {slots} entries, got {len(result)}")
+    return result
+
+
+def _name(thing: Any) -> str:
+    return str(getattr(thing, "name", None) or getattr(thing, "__name__", None) or type(thing).__name__)

@@ -16,12 +16,13 @@ CORRECTION(out[d,B], x[d,B], t[B], p, data, work)
     out = ½ Σ_j (b_j·∇) b_j, with b = G the whole noise coefficient (for SGD √(2σ²)G, so (σ²/2)∇Tr Σ for the per-sample
     factor). Itô drift = Stratonovich drift + this.
 STEP(increment, correction, x[d,B], t[B], h[B], dW[m,B], aux[r,B], status[B], work, p, data)
-    advances x in place from t to t + h. h > 0 in every column, also in idle ones (the engine puts back their state). `aux` holds
-    what the scheme's `needs` ask for beyond dW, filled by an AUX kernel. A scheme that fails in column b sets status[b] to
-    a code of `_errors` and leaves the other columns alone; an implicit scheme freezes each column at its own convergence.
+    advances x in place from t to t + h. h > 0 in every column, also in idle ones (the engine puts back their state).
+    `aux` holds what the scheme's `needs` ask for beyond dW, filled by an AUX kernel. A scheme that fails in column b
+    sets status[b] to a code of `_errors` and leaves the other columns alone; an implicit scheme freezes each column
+    at its own convergence.
 AUX(aux[r,B], dW[m,B], h[B], path[B], step, key, p, data, work)
-    fills aux for step number `step` of the paths numbered `path` from the random stream of `key`; addressed, so that the
-    same (key, path, step) gives the same numbers whatever the block.
+    fills aux for step number `step` of the paths numbered `path` from the random stream of `key`; addressed, so that
+    the same (key, path, step) gives the same numbers whatever the block.
 OBSERVE(out[q,B], x[d,B], t[B], p, data, work)
     q numbers of a state, at the times that are saved.
 TRACK(acc[q,B], x0[d,B], x1[d,B], t[B], h[B], p, data, work)

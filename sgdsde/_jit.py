@@ -1,9 +1,10 @@
-"""Numba's options in one place: how every kernel of the package is compiled, and cached where a cache can be written."""
+"""Numba's options in one place: how kernels are compiled, and cached where a cache can be written."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numba
 from numba.core.errors import NumbaExperimentalFeatureWarning
@@ -43,7 +44,7 @@ def kernel(signature: Any, **options: Any) -> Callable[[Callable], Any]:
 
 
 def kernel_uncached(signature: Any, **options: Any) -> Callable[[Callable], Any]:
-    """Compile at once for `signature`, for this process only: for functions that close over other compiled functions."""
+    """Compile at once for `signature`, for this process only: for closures over compiled functions."""
     return lambda function: _compile(function, signature, cache=False, **options)
 
 

@@ -22,7 +22,7 @@ def one_blas_thread() -> Iterator[None]:
     global _users, _limit
     with _lock:
         if _users == 0:
-            import scipy.linalg.cython_blas  # noqa: F401  (the BLAS that compiled code calls must be loaded to be limited)
+            import scipy.linalg.cython_blas  # noqa: F401  (must be loaded to be limited)
 
             _limit = ThreadpoolController().limit(limits=1, user_api="blas")
         _users += 1

@@ -97,5 +97,3 @@ def check_memory(job: Job, keep: str, n_paths: int) -> None:
 def _size(n_bytes: float) -> str:
     power = min(int(math.log(max(n_bytes, 1), 1024)), 4)
     return f"{n_bytes / 1024**power:.3g} {['B', 'KiB', 'MiB', 'GiB', 'TiB'][power]}"
-
-

@@ -1,13 +1,13 @@
 """The one compiled loop: it advances a block of paths over a range of steps, for every scheme and every equation.
 
-In: kernels, the block's state and accumulators, the range of steps [k0, k1), the times to save. Out: the same state and
-accumulators further on, the saved rows, the status of each path. Nothing else is remembered, so a run may be cut into
-blocks and ranges anywhere, and go on in another thread, another process or another day, with the same bits.
+In: kernels, the block's state and accumulators, the range of steps [k0, k1), the times to save. Out: the same state
+and accumulators further on, the saved rows, the status of each path. Nothing else is remembered, so a run may be cut
+into blocks and ranges anywhere, and go on in another thread, another process or another day, with the same bits.
 
-Steps are taken in windows of at most 64. A window first runs without looking at single values; if at its end a column is
-not finite (or a step reported a failure), the block goes back to the window's start and repeats it carefully: after each
-step bad columns are stopped, put back to their last good state, and dated. Randomness is addressed, not consumed, so the
-repetition sees the same numbers.
+Steps are taken in windows of at most 64. A window first runs without looking at single values; if at its end a column
+is not finite (or a step reported a failure), the block goes back to the window's start and repeats it carefully: after
+each step bad columns are stopped, put back to their last good state, and dated. Randomness is addressed, not consumed,
+so the repetition sees the same numbers.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _step, _increment, _correction, _aux, _observer, _tracker = map(
     function_at, (STEP, INCREMENT, CORRECTION, AUX, OBSERVE, TRACK)
 )
 _GRID = (types.float64, types.float64, types.float64, types.int64)  # t0, h, length of the last step, n_steps
-_SAVES = (INTS, VECTOR, CUBE)  # step before each save time, offset from it, rows (n_saves, d + q_observed + q_tracked, B)
+_SAVES = (INTS, VECTOR, CUBE)  # step before each save time, offset from it, rows (n_saves, d + observed + tracked, B)
 _STATE = (BLOCK, BLOCK, INTS, INTS, PATHS, types.uint64)  # x, accumulators, status, first bad step, path numbers, key
-_SCRATCH = (BLOCK, BLOCK, BLOCK, BLOCK, VECTOR, VECTOR, INTS, VECTOR)  # x0, side state, bridge, aux, t, h, status0, work
+_SCRATCH = (BLOCK, BLOCK, BLOCK, BLOCK, VECTOR, VECTOR, INTS, VECTOR)  # x0, side, bridge, aux, t, h, status0, work
 
 
 @inline
@@ -121,7 +121,7 @@ def _window(
             if offset == 0.0:
                 _save(saved[s], x, acc, status, t, table, observer_p, observer_data, observer_rows, work)
             else:
-                # A Brownian bridge from (at, W) to (length, dW), then one step of its own to the save time; x is not touched.
+                # A Brownian bridge from (at, W) to (length, dW), then a step of its own to the save time; x stays.
                 fill_normals(side[d:], rank * RANK_STRIDE + k * m, path, BRIDGE, key)
                 pull = (offset - at) / (length - at)
                 spread = np.sqrt((offset - at) * (length - offset) / (length - at))
@@ -188,14 +188,14 @@ def _window(
     return s
 
 
-@kernel(types.void(*_KERNELS, *_GRID, *_SAVES, *_STATE, BLOCK, BLOCK, types.int64, types.int64, types.int64, types.int64, VECTOR))
+@kernel(types.void(*_KERNELS, *_GRID, *_SAVES, *_STATE, BLOCK, BLOCK, *(types.int64,) * 4, VECTOR))
 def advance(
     table, p, data, observer_p, observer_data, observer_rows, tracker_p, tracker_data, tracker_rows, track_every,
     t0, h_step, h_last, n_steps, save_step, save_offset, saved,
     x, acc, status, first_bad, path, key,
     noise_in, noise_out, k0, k1, m, n_aux, work,
 ):  # fmt: skip
-    """Advance the block from step k0 to k1. `noise_in` ((k1 - k0)·m, B) drives it when it has rows; `noise_out` likewise keeps dW."""
+    """Take the block from step k0 to k1. `noise_in` ((k1 - k0)·m, B) drives it if it has rows; `noise_out` keeps it."""
     d, n = x.shape
     q = acc.shape[0]
     window = WINDOW

@@ -1,8 +1,8 @@
 """Who runs the blocks: a pool of threads, or any `concurrent.futures.Executor`.
 
 A few blocks are in flight at a time; each goes round (submit, advance for a while, come back) until it is finished, so
-that progress, Ctrl-C and checkpoints live between the calls and no memory grows with the number of paths. For a checkpoint
-the blocks that come back are held until none is in flight, so that what is written is at rest.
+that progress, Ctrl-C and checkpoints live between the calls and no memory grows with the number of paths. For a
+checkpoint the blocks that come back are held until none is in flight, so that what is written is at rest.
 """
 
 from __future__ import annotations

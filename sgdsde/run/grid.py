@@ -45,7 +45,7 @@ def time_span(t_span: Any) -> tuple[float, float]:
     """(t0, t1) with t0 < t1."""
     span = _check.array("t_span", t_span, (2,))
     if not span[0] < span[1]:
-        raise ArgumentError(f"t_span must go forward in time, got ({span[0]:g}, {span[1]:g}); reverse the equation instead")
+        raise ArgumentError(f"t_span must go forward in time, got ({span[0]:g}, {span[1]:g})")
     return float(span[0]), float(span[1])
 
 

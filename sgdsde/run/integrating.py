@@ -115,11 +115,19 @@ class _Visitor:
     """Collects finished blocks, counts progress, and writes checkpoints when they are due."""
 
     def __init__(
-        self, job: Job, collector: Collector, file: Checkpoint | None, report: Report | None, n_paths: int, resumed: Mapping
+        self,
+        job: Job,
+        collector: Collector,
+        file: Checkpoint | None,
+        report: Report | None,
+        n_paths: int,
+        resumed: Mapping,
     ) -> None:
         self.collector, self.file, self.report = collector, file, report
         self.total = job.grid.n_steps * n_paths
-        finished = sum(min(collector.block_size, n_paths - i * collector.block_size) for i in np.flatnonzero(collector.done))
+        finished = sum(
+            min(collector.block_size, n_paths - i * collector.block_size) for i in np.flatnonzero(collector.done)
+        )
         self.steps = job.grid.n_steps * finished + sum(block.k * block.path.size for block in resumed.values())
 
     def finished(self, block: Block) -> None:

@@ -15,7 +15,7 @@ Report = Callable[[float], None]
 
 
 def reporter(progress: Any, label: str = "") -> Report | None:
-    """`progress=` of `solve`: False or None (silent), True (a line on standard error), or a function of the fraction done."""
+    """`progress=` of `solve`: None or False (silent), True (a line on standard error), or a function of the fraction."""
     if progress is None or progress is False:
         return None
     if progress is True:
@@ -45,4 +45,9 @@ class _Line:
         filled = int(30 * done)
         bar = "█" * filled + "·" * (30 - filled)
         end = "\n" if done >= 1.0 or not terminal else ""
-        print(f"{chr(13) if terminal else ''}{self.label}{bar} {100 * done:3.0f} %  {spent:.1f} s{left}   ", end=end, file=sys.stderr, flush=True)
+        print(
+            f"{chr(13) if terminal else ''}{self.label}{bar} {100 * done:3.0f} %  {spent:.1f} s{left}   ",
+            end=end,
+            file=sys.stderr,
+            flush=True,
+        )

@@ -93,12 +93,20 @@ class Solution:
     @property
     def message(self) -> str:
         if self.success:
-            return f"all {self.n_paths} paths reached t = {self.t[-1]:g}" if not self.single else f"reached t = {self.t[-1]:g}"
+            return (
+                f"all {self.n_paths} paths reached t = {self.t[-1]:g}"
+                if not self.single
+                else f"reached t = {self.t[-1]:g}"
+            )
         words = []
         for code, word in STATUS_WORDS.items():
             n = int(np.count_nonzero(self.path_status == code))
             if n and code != OK:
-                first = "" if code == INTERRUPTED else f" (the first at t = {np.nanmin(self.t_stopped[self.path_status == code]):g})"
+                first = (
+                    ""
+                    if code == INTERRUPTED
+                    else f" (the first at t = {np.nanmin(self.t_stopped[self.path_status == code]):g})"
+                )
                 words.append(f"{n} of {self.n_paths} {'path' if self.n_paths == 1 else 'paths'} {word}{first}")
         return "; ".join(words)
 

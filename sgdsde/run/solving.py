@@ -1,4 +1,4 @@
-"""`solve`: the front door. Reads the arguments, binds the problem, chooses the scheme, and hands over to `integrate`."""
+"""`solve`: the front door. Reads the arguments, binds the problem, chooses the scheme, hands over to `integrate`."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ def solve(
     checkpoint : path, optional
         A file, written every `checkpoint_every` seconds and at the end; if it is there the run goes on from it.
     block_size, chunk_steps : int, optional
-        Paths side by side (a power of two, at most 256) and steps per call of the engine. Results do not depend on them.
+        Paths side by side (a power of two, at most 256) and steps per call of the engine. Results do not depend on
+        them.
 
     Returns
     -------

@@ -1,9 +1,9 @@
 """Means and variances over paths, streamed: a fixed binary tree over path numbers, so that they too are bit-identical.
 
-Node (level, i) covers paths i·2^level .. (i + 1)·2^level - 1. A block of B = 2^k paths is reduced to one node of level k
-inside a kernel, pair by pair; two siblings merge into their parent as soon as both are there. The tree's shape depends
-on path numbers alone: never on blocks, threads or order of arrival. Pairs merge by the update of Chan, Golub & LeVeque
-(1983), which does not cancel.
+Node (level, i) covers paths i·2^level .. (i + 1)·2^level - 1. A block of B = 2^k paths is reduced to one node of
+level k inside a kernel, pair by pair; two siblings merge into their parent as soon as both are there. The tree's
+shape depends on path numbers alone: never on blocks, threads or order of arrival. Pairs merge by the update of Chan,
+Golub & LeVeque (1983), which does not cancel.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _merge(a, b, i, j):
 
 @kernel(types.void(CUBE, CUBE, types.float64[:, ::1]))
 def reduce_block(saved, out, scratch):
-    """Rows (n_times, rows, B) of a block to one node (FIELDS, n_times, rows); NaN is not counted. scratch is (FIELDS, B)."""
+    """Rows (n_times, rows, B) of a block to a node (FIELDS, n_times, rows); NaN is not counted. scratch: (FIELDS, B)."""
     n_times, rows, n = saved.shape
     for s in range(n_times):
         for r in range(rows):
@@ -100,7 +100,7 @@ class Tree:
     pending: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
 
     def add(self, saved: np.ndarray, block: int, block_size: int) -> None:
-        """One block's rows (n_times, rows, B); its paths are block·block_size + 0 .. B - 1, block_size a power of two."""
+        """One block's rows (n_times, rows, B); its paths are block·block_size + 0 .. B - 1; a power of two."""
         n_times, rows, n = saved.shape
         node = np.empty((FIELDS, n_times, rows))
         reduce_block(saved, node, np.empty((FIELDS, n)))
@@ -111,7 +111,7 @@ class Tree:
         self.pending[level, block] = node
 
     def result(self) -> Moments:
-        """All paths. Left-over nodes (the number of paths is rarely a power of two) fold from the last path backwards."""
+        """All paths. Left-over nodes (n_paths is rarely a power of two) fold from the last path backwards."""
         nodes = sorted(self.pending.items(), key=lambda item: -(item[0][1] << item[0][0]))
         total = nodes[0][1].copy()
         for _, node in nodes[1:]:

@@ -18,15 +18,20 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
-    "schemes_table",  # docs/_ext: the table of methods, read from the traits
+    # docs/_ext: the table of methods, read from the traits; docstrings made for a terminal, made reStructuredText
+    "schemes_table",
+    "plain_docstrings",
 ]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 autosummary_generate = True
+autosummary_imported_members = True
+autosummary_ignore_module_all = False
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_use_ivar = True
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
 html_theme = "furo"

@@ -23,7 +23,7 @@ def _table(head: list[str], rows: list[list[str]]) -> nodes.table:
     group += [nodes.colspec(colwidth=1) for _ in head]
     group += nodes.thead("", _row(head))
     group += nodes.tbody("", *(_row(row) for row in rows))
-    return nodes.table("", group)
+    return nodes.table("", group, classes=["colwidths-auto"])
 
 
 def _row(cells: list[str]) -> nodes.row:

@@ -87,6 +87,10 @@ class Block:
         """Inverse of `to_eigenbasis`."""
         return x
 
+    def mixed(self, x: np.ndarray) -> np.ndarray:
+        """Σ_j |Q_jk| |x_j|, Q the eigenvectors: eps times this bounds the rounding of `to_eigenbasis`(x)_k."""
+        return np.abs(x)
+
     @property
     def norm(self) -> float:
         """Spectral norm."""
@@ -259,6 +263,9 @@ class Sandwich(Block):
     def from_eigenbasis(self, x: np.ndarray) -> np.ndarray:
         return self._turn(x, [None if e is None else e[1].T for e in self._eigen])
 
+    def mixed(self, x: np.ndarray) -> np.ndarray:
+        return self._turn(np.abs(x), [None if e is None else np.abs(e[1]) for e in self._eigen])
+
     def _turn(self, x: np.ndarray, bases: list[np.ndarray | None]) -> np.ndarray:
         w = x.reshape(x.shape[:-1] + self.shape)
         if bases[0] is not None:
@@ -324,6 +331,9 @@ class Dense(Block):
 
     def from_eigenbasis(self, x: np.ndarray) -> np.ndarray:
         return x @ self._eigen[1].T
+
+    def mixed(self, x: np.ndarray) -> np.ndarray:
+        return np.abs(x) @ np.abs(self._eigen[1])
 
     @cached_property
     def norm(self) -> float:

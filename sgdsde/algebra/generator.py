@@ -246,6 +246,15 @@ class Generator:
         theta = self._theta(coordinates)
         return self._each(theta, np.array(theta), lambda block, x: block.from_eigenbasis(x))
 
+    def mixed(self, theta: Any) -> np.ndarray:
+        """Σ_j |Q_jk| |θ_j| (..., d), Q the eigenbasis: eps times this bounds the rounding of `to_eigenbasis`(θ)_k.
+
+        Equal to |θ| where A is diagonal: such components carry no rounding of the others.
+        """
+        self._needs_symmetry("mixed")
+        theta = self._theta(theta)
+        return self._each(theta, np.abs(theta), lambda block, x: block.mixed(x))
+
     @cached_property
     def norm(self) -> float:
         """Spectral norm ‖A‖₂."""
@@ -276,7 +285,7 @@ class Generator:
             if k is None:
                 return None
             if isinstance(block, Diagonal):
-                block = as_sandwich(block, tuple(shapes[k])) or block
+                block = as_sandwich(block, (int(shapes[k][0]), int(shapes[k][1]))) or block
             if not isinstance(block, Sandwich) or block.shape != tuple(shapes[k]):
                 return None
             found[k] = (block.left, block.right)
@@ -304,7 +313,7 @@ class Generator:
     __rmul__ = __mul__
 
     def __neg__(self) -> Generator:
-        return (-1.0) * self
+        return ((-1.0) * self).named(f"-{self.name}" if self.name else "")
 
     def __repr__(self) -> str:
         kind = "symmetric" if self.is_symmetric else "antisymmetric" if self.is_antisymmetric else "not symmetric"

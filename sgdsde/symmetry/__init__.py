@@ -1,0 +1,27 @@
+"""Symmetries of the loss and what they do to SGD: charges, their laws, equilibria, and motion along and across orbits.
+
+Offers `check_symmetry`, `Charge`, `ChargeLaw`, `decompose`, `orbit_coordinate` and `noise_equilibrium`.
+"""
+
+from sgdsde.symmetry.charges import Charge, ChargeTerms
+from sgdsde.symmetry.checking import SymmetryReport, Witness, check_symmetry
+from sgdsde.symmetry.decomposition import Decomposition, decompose, orbit_coordinate
+from sgdsde.symmetry.directions import LinearLayers
+from sgdsde.symmetry.equilibrium import NoiseEquilibrium, noise_equilibrium
+from sgdsde.symmetry.law import ChargeLaw, ChargeReport
+
+__all__ = [
+    "Charge",
+    "ChargeLaw",
+    "ChargeReport",
+    "ChargeTerms",
+    "Decomposition",
+    "LinearLayers",
+    "NoiseEquilibrium",
+    "SymmetryReport",
+    "Witness",
+    "check_symmetry",
+    "decompose",
+    "noise_equilibrium",
+    "orbit_coordinate",
+]

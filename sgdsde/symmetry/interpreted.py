@@ -1,0 +1,60 @@
+"""The charge law evaluated in Python at each tracked step: for models without a compiled kernel of their own for it.
+
+Complete and slow: a call into Python and a pass over the per-sample gradients for each path and tracked step. The
+kernel is compiled once; its number p[0] says whose law it works for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numba
+import numpy as np
+
+from sgdsde._abi import TRACK
+from sgdsde._jit import kernel
+from sgdsde.models import model as rows
+from sgdsde.run.watching import Watcher
+from sgdsde.symmetry.charges import eigen_moments
+
+__all__ = ["interpreted_track"]
+
+_laws: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
+
+def interpreted_track(law: Any) -> Watcher:
+    """A TRACK kernel for this law, in this process, as long as the law lives."""
+    _laws[id(law)] = law
+    return Watcher(track, np.array([float(id(law))]), np.zeros(1), rows.CHARGE_ROWS)
+
+
+def _add(acc: np.ndarray, x0: np.ndarray, x1: np.ndarray, h: np.ndarray, number: float) -> None:
+    law = _laws[int(number)]
+    problem, generator = law.problem, law.charge.generator
+    for b in range(x0.shape[1]):
+        theta, moved = np.ascontiguousarray(x0[:, b]), np.ascontiguousarray(x1[:, b])
+        if not (np.isfinite(theta).all() and np.isfinite(moved).all()):
+            acc[:, b] = np.nan
+            continue
+        decay = 1.0 - 2.0 * float(problem.gamma) * h[b]
+        v = moved - decay * theta
+        direction = generator.apply(theta)
+        charge, cross = theta @ direction, 2.0 * decay * (direction @ v)
+        mean, var = eigen_moments(problem, generator, theta)
+        acc[rows.SUM_H_CHARGE, b] += h[b] * charge
+        acc[rows.SUM_H2_CHARGE, b] += h[b] ** 2 * charge
+        acc[rows.SUM_H2_GRADIENT, b] += h[b] ** 2 * (generator.eigenvalues @ mean**2)
+        acc[rows.SUM_H_TRACE, b] += h[b] * (generator.eigenvalues @ var)
+        acc[rows.SUM_CROSS, b] += cross
+        acc[rows.SUM_ABS_CROSS, b] += abs(cross)
+        acc[rows.SUM_QUADRATIC, b] += generator.quadratic(v)
+        acc[rows.CHARGE, b] = generator.quadratic(moved)
+        acc[rows.SUM_SCALE, b] += generator.norm * np.linalg.norm(theta) * np.linalg.norm(v)
+
+
+@kernel(TRACK, nogil=False)
+def track(acc, x0, x1, t, h, p, data, work):
+    number = p[0]
+    with numba.objmode():
+        _add(acc, x0, x1, h, number)

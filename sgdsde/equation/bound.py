@@ -1,0 +1,146 @@
+"""A user's SDE at a start: the equation that the runner integrates, compiled or, where that fails, in Python."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sgdsde._errors import ArgumentError, ModelError, ShapeError
+from sgdsde.equation._equation import Kernels
+from sgdsde.equation.compile import Compiled, compile_increment, unwrap
+from sgdsde.equation.packing import clean_args, pack
+from sgdsde.equation.probing import DIAGONAL, check_drift, diffusion_form, function_name
+
+if TYPE_CHECKING:
+    from sgdsde.equation.sde import SDE
+
+__all__ = ["BoundSDE"]
+
+
+class BoundSDE:
+    """An `SDE` at a start: the `Equation` that the runner integrates. Made by `SDE.bind`.
+
+    Attributes
+    ----------
+    dim, noise_dim : int
+        d and m.
+    noise, calculus : str
+        As declared.
+    sde, t0, y0, args
+        What was bound.
+    form : str
+        Layout of the diffusion's return: 'column' (d,) with m = 1, 'diagonal' (d,) with m = d, 'matrix' (d, m).
+    """
+
+    block: int | None = None
+
+    def __init__(self, sde: SDE, t0: float, y0: np.ndarray, args: tuple[Any, ...], noise_dim: int, form: str) -> None:
+        self.sde, self.t0, self.y0, self.args, self.form = sde, t0, y0, args, form
+        self.dim, self.noise_dim, self.noise, self.calculus = sde.dim, noise_dim, sde.noise, sde.calculus
+        self._columns: Any = None
+        self._diagonal: bool | None = None
+
+    def __repr__(self) -> str:
+        return f"{self.sde!r} at t={self.t0:g} with {self.noise_dim} noise{'s'[: self.noise_dim != 1]}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_columns": None}
+
+    def evaluate(self, t: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """f (d,) and G at a state, computed in Python; G is (d,) where the layout is 'diagonal', (d, m) otherwise."""
+        drift, diffusion, d = self.sde.drift, self.sde.diffusion, self.dim
+        f = check_drift(drift, _call(drift, t, y, self.args), d)
+        g, form, m = diffusion_form(diffusion, _call(diffusion, t, y, self.args), d, self.noise)
+        if (form, m) != (self.form, self.noise_dim):
+            raise ShapeError(f"diffusion returned another shape at t={t:g} than at the start: {g.shape}")
+        return f, g if form == DIAGONAL else g.reshape(d, m)
+
+    def check_additive(self, g: np.ndarray) -> None:
+        """ModelError where G, which is g at the start, changes with y."""
+        y = self.y0 + 0.125 * (1.0 + np.abs(self.y0))
+        try:
+            other, _, _ = diffusion_form(
+                self.sde.diffusion, _call(self.sde.diffusion, self.t0, y, self.args), self.dim, self.noise
+            )
+            same = np.array_equal(other, g)
+        except Exception:
+            same = False  # it fails at another state only, so it looks at the state
+        if not same:
+            raise ModelError(
+                f"noise='additive' but diffusion ({function_name(self.sde.diffusion)}) changes with y; "
+                "noise='scalar', 'diagonal' or 'general' may depend on y"
+            )
+
+    def kernels(self, *, correction: bool = False) -> Kernels:
+        """Compiled INCREMENT (and CORRECTION by column differences) with the arrays that they read.
+
+        Compiles at the first call, in about 0.3 s; then again only when what the functions compute has changed.
+        """
+        made, held = self._compiled()
+        if made.increment is not None:
+            kernels = Kernels(made.increment, None, *pack(held), work=(made.work, 0))
+        else:
+            _warn_once(made.at_fault, getattr(self.sde, made.at_fault), made.reason)
+            kernels = self._python_kernels()
+        if not correction:
+            return kernels
+        from sgdsde.equation.differences import with_correction
+
+        return with_correction(self, kernels)
+
+    def _compiled(self) -> tuple[Compiled, Sequence[Any]]:
+        """The increment, and what it reads: args and the values of partials."""
+        calls = {"drift": unwrap(self.sde.drift), "diffusion": unwrap(self.sde.diffusion)}
+        held: list[Any] = [self.args]
+        for label, call in calls.items():
+            try:
+                held += clean_args("what it holds", (call.before, call.values))
+            except ArgumentError as error:
+                return Compiled(None, 0, f"it is a functools.partial, and {error}", label), held
+        d, m = self.dim, self.noise_dim
+        return compile_increment(calls["drift"], calls["diffusion"], tuple(held), d, m, self.form), held
+
+    def measured_diagonal(self) -> bool:
+        """Whether entry i of a diagonal G depends on y[i] alone, measured around the start (once)."""
+        if self._diagonal is None:
+            from sgdsde.equation.structure import noise_structure
+
+            self._diagonal = noise_structure(self).diagonal
+        return self._diagonal
+
+    def _python_kernels(self) -> Kernels:
+        from sgdsde.equation.python_increment import PythonColumns, python_increment
+
+        if self._columns is None:
+            self._columns = PythonColumns(self.evaluate, self.form == DIAGONAL)
+        return Kernels(python_increment, None, self._columns.p(), np.zeros(0), (0, 0))
+
+
+def _call(function: Any, t: float, y: np.ndarray, args: Sequence[Any]) -> Any:
+    """Evaluate without ceremony: what the function raises is what the caller gets."""
+    with np.errstate(all="ignore"):
+        return function(t, y.copy(), *args)
+
+
+_warned: set[Any] = set()
+
+
+def _warn_once(label: str, function: Any, reason: str) -> None:
+    inner = getattr(unwrap(function).function, "__func__", unwrap(function).function)
+    inner = getattr(inner, "py_func", inner)
+    key = getattr(inner, "__code__", None) or type(inner)
+    if key in _warned:
+        return
+    _warned.add(key)
+    level, frame = 2, sys._getframe(1)  # point at the first line outside the package
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("sgdsde."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(
+        f"{label} {function_name(function)} cannot be compiled and runs in Python, some 100 times slower: {reason}",
+        RuntimeWarning,
+        stacklevel=level,
+    )

@@ -75,7 +75,7 @@ class Checkpoint:
         done = {name[5:]: value for name, value in arrays.items() if name.startswith("done-")}
         self.collector.load(done)
         return {
-            int(index): Block(int(index), *(arrays[f"block-{index}-{name}"] for name in _ARRAYS), k=k)
+            int(index): Block(index=int(index), k=k, **{name: arrays[f"block-{index}-{name}"] for name in _ARRAYS})
             for index, k in steps.items()
         }
 

@@ -48,7 +48,8 @@ class Collector:
 
     def state(self) -> dict[str, np.ndarray]:
         """Arrays from which `load` makes the same collector again."""
-        arrays = {"path_status": self.path_status, "first_bad": self.first_bad, "done": self.done}
+        arrays: dict[str, np.ndarray] = {}
+        arrays |= {"path_status": self.path_status, "first_bad": self.first_bad, "done": self.done}
         if self.values is not None:
             arrays["values"] = self.values
         if self.noise is not None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any, Protocol
 
-from numba import cloudpickle  # type: ignore[attr-defined]
+from numba import cloudpickle
 
 from sgdsde.run.blas import one_blas_thread
 from sgdsde.run.interrupt import Interrupt

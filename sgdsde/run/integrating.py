@@ -76,7 +76,8 @@ def integrate(
     watched = named("observe", observe, 4), named("track", track, 4)
     every = _check.count("track_every", track_every)
     kind = noise if noise is not None else equation.noise
-    job = Job(equation, by_name(scheme), kind, grid, saves, key, *watched, every, _check.flag("save_noise", save_noise))
+    keep_noise = _check.flag("save_noise", save_noise)
+    job = Job(equation, by_name(scheme), kind, grid, states[0], saves, key, *watched, every, keep_noise)
     program = job.program()
     check_memory(job, keep, n)
     cores = _check.count("threads", threads) if threads is not None else available_cores()
@@ -125,9 +126,8 @@ class _Visitor:
     ) -> None:
         self.collector, self.file, self.report = collector, file, report
         self.total = job.grid.n_steps * n_paths
-        finished = sum(
-            min(collector.block_size, n_paths - i * collector.block_size) for i in np.flatnonzero(collector.done)
-        )
+        done, size = np.flatnonzero(collector.done), collector.block_size
+        finished = int(np.minimum(size, n_paths - done * size).sum())
         self.steps = job.grid.n_steps * finished + sum(block.k * block.path.size for block in resumed.values())
 
     def finished(self, block: Block) -> None:

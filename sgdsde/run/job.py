@@ -16,7 +16,7 @@ from sgdsde._address import addresses
 from sgdsde._errors import INTERRUPTED, OK
 from sgdsde.equation._equation import Equation
 from sgdsde.run.grid import Grid, Saves
-from sgdsde.run.watching import Watcher
+from sgdsde.run.watching import Watcher, watcher_of
 from sgdsde.schemes import Scheme, get_scheme, methods
 
 __all__ = ["Block", "Job", "advance_block", "by_name", "start_block"]
@@ -33,6 +33,7 @@ class Job:
     scheme: Scheme | str
     noise: str
     grid: Grid
+    y0: np.ndarray  # (d,) start of the first path, where observers are tried
     saves: Saves
     key: int
     observe: Mapping[str, Any]
@@ -69,7 +70,7 @@ class Program:
     """The arguments of the engine that do not depend on the block."""
 
     kernels: tuple[Any, ...]
-    functions: tuple[Any, ...]  # kept alive: `kernels` holds their addresses
+    owners: tuple[Any, ...]  # kept alive: `kernels` holds addresses of theirs
     grid: tuple[Any, ...]
     n_observed: int
     n_tracked: int
@@ -81,13 +82,13 @@ class Program:
 
     @classmethod
     def build(cls, job: Job) -> Program:
-        from sgdsde.equation.observing import watcher_of
         from sgdsde.run import idle
         from sgdsde.run.engine import SIGNATURES, SLOTS
 
         equation, scheme = job.equation, job.resolve()
         kernels = equation.kernels(correction="correction" in scheme.needs)
-        observers = {name: watcher_of(thing, equation) for name, thing in job.observe.items()}
+        start = job.grid.t0, job.y0
+        observers = {name: watcher_of(name, thing, equation, *start) for name, thing in job.observe.items()}
         trackers = {name: thing.__track__(equation, scheme) for name, thing in job.track.items()}
         m, n_aux = equation.noise_dim, scheme.aux_rows(equation.noise_dim)
         step_work = scheme.work(equation.dim, m)
@@ -112,7 +113,7 @@ class Program:
         grid = job.grid
         return cls(
             kernels=arguments,
-            functions=tuple(functions),
+            owners=(*functions, *observers.values(), *trackers.values()),
             grid=(grid.t0, grid.h, grid.h_last, grid.n_steps),
             n_observed=sum(w.rows for w in observers.values()),
             n_tracked=sum(w.rows for w in trackers.values()),
@@ -233,7 +234,7 @@ def advance_block(job: Job, block: Block, seconds: float, chunk: int | None = No
 
 
 def raise_pending(equation: Equation) -> None:
-    """Raise what a user's Python function raised inside a kernel, if it did."""
+    """Raise what a user's Python function raised inside a kernel, for equations that catch it there."""
     pending = getattr(equation, "pending_error", None)
     error = pending() if pending is not None else None
     if error is not None:

@@ -15,7 +15,7 @@ Report = Callable[[float], None]
 
 
 def reporter(progress: Any, label: str = "") -> Report | None:
-    """`progress=` of `solve`: None or False (silent), True (a line on standard error), or a function of the fraction."""
+    """`progress=` of `solve`: None or False (silent), True (a line on standard error), a function of the fraction."""
     if progress is None or progress is False:
         return None
     if progress is True:

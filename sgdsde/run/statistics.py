@@ -66,7 +66,7 @@ def _merge(a, b, i, j):
 
 @kernel(types.void(CUBE, CUBE, types.float64[:, ::1]))
 def reduce_block(saved, out, scratch):
-    """Rows (n_times, rows, B) of a block to a node (FIELDS, n_times, rows); NaN is not counted. scratch: (FIELDS, B)."""
+    """Rows (n_times, rows, B) of a block to a node (FIELDS, n_times, rows), NaN left out. scratch: (FIELDS, B)."""
     n_times, rows, n = saved.shape
     for s in range(n_times):
         for r in range(rows):

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sgdsde._errors import ArgumentError
+from sgdsde.equation._equation import Equation
 
-__all__ = ["Watcher", "named"]
+__all__ = ["Watcher", "named", "watcher_of"]
 
 
 class Watcher(NamedTuple):
@@ -22,6 +23,8 @@ class Watcher(NamedTuple):
     """Numbers it gives per path."""
     work: tuple[int, int] = (0, 0)
     """Scratch it needs: (fixed, per path)."""
+    owner: Any = None
+    """What must live as long as the run."""
 
 
 def named(argument: str, things: Any, slots: int) -> dict[str, Any]:
@@ -50,3 +53,26 @@ def named(argument: str, things: Any, slots: int) -> dict[str, Any]:
 
 def _name(thing: Any) -> str:
     return str(getattr(thing, "name", None) or getattr(thing, "__name__", None) or type(thing).__name__)
+
+
+def watcher_of(name: str, thing: Any, equation: Equation, t0: float, y0: np.ndarray) -> Watcher:
+    """The OBSERVE kernel of `observe[name]`: the thing's own, or made of a function f(t, y, *args).
+
+    The function is tried at (t0, y0) in Python. It gets the arguments of the equation, where that has any.
+    """
+    if hasattr(thing, "__observe__"):
+        return Watcher(*thing.__observe__(equation))
+    from sgdsde.equation.observing import compile_observer, probe
+
+    label = f"observe[{name!r}]"
+    args = getattr(equation, "args", ())
+    rows = probe(label, thing, t0, y0, args)
+    made = compile_observer(thing, args, equation.dim, rows)
+    if made.kernel is not None:
+        return Watcher(made.kernel, made.p, made.data, rows, made.work)
+    from sgdsde.equation.bound import _warn_once
+    from sgdsde.run.python_observer import PythonObserver, python_observe
+
+    _warn_once(label, thing, made.reason)
+    observer = PythonObserver(label, thing, args, rows)
+    return Watcher(python_observe, observer.p(), np.zeros(0), rows, (0, 0), observer)

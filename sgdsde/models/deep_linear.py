@@ -1,0 +1,172 @@
+"""DeepLinear: f(x) = W_D … W_1 x with squared loss. Two layers are a matrix factorisation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sgdsde import _check
+from sgdsde._errors import ArgumentError, ModelError, ShapeError
+from sgdsde.algebra import Generator
+from sgdsde.models.model import CHARGE_ROWS, Compiled, Model, Samples
+from sgdsde.models.packing import pack
+from sgdsde.run.watching import Watcher
+
+__all__ = ["DeepLinear"]
+
+
+class DeepLinear(Model):
+    """A deep linear network of any depth D >= 1, ℓ_i = scale·‖W_D … W_1 x_i - y_i‖².
+
+    Parameters
+    ----------
+    dims : sequence of int
+        [n_0, …, n_D]: inputs, hidden widths, outputs; W_l has shape (n_l, n_{l-1}).
+    scale : float
+        Multiplies the loss, which is ‖r‖² summed over the outputs, without ½; `scale=0.5` gives ½‖r‖².
+
+    Notes
+    -----
+    θ = [W_1, …, W_D], each raveled in C order. Hidden layer l has the symmetry W_l ↦ g W_l, W_{l+1} ↦ W_{l+1} g⁻¹ for
+    every invertible g (theory C3, C5). A step of the SDE is one weighted gradient over all samples in BLAS: per sample
+    2Σ_l n_l n_{l-1} + Σ_{l>1} n_l n_{l-1} multiplications, or 2 n_0 n_D where that is less. Its scratch is at most 1024
+    samples wide, beside N weights.
+
+    Examples
+    --------
+    >>> model = DeepLinear([3, 2, 1])
+    >>> model
+    DeepLinear([3, 2, 1])
+    >>> model.dim, model.shapes
+    (8, {'W1': (2, 3), 'W2': (1, 2)})
+    >>> model.symmetries()["B=I"].eigenvalues
+    array([-1., -1., -1., -1., -1., -1.,  1.,  1.])
+    """
+
+    block = 1
+
+    def __init__(self, dims: Sequence[int], scale: float = 1.0) -> None:
+        if isinstance(dims, (str, bytes)) or not isinstance(dims, (Sequence, np.ndarray)) or len(dims) < 2:
+            raise ArgumentError(f"dims must hold at least two widths [inputs, …, outputs], got {_check.show(dims)}")
+        self.dims = tuple(_check.count(f"dims[{k}]", n) for k, n in enumerate(dims))
+        self.scale = _check.positive("scale", scale)
+        self.shapes = {f"W{k}": (n, m) for k, (m, n) in enumerate(pairwise(self.dims), start=1)}
+        self.dim = sum(n * m for n, m in self.shapes.values())
+
+    @property
+    def depth(self) -> int:
+        """D, the number of matrices."""
+        return len(self.dims) - 1
+
+    def __repr__(self) -> str:
+        return f"DeepLinear({list(self.dims)}{'' if self.scale == 1.0 else f', scale={self.scale:g}'})"
+
+    # --- kernels and their arrays -------------------------------------------------------------------------------------
+
+    def samples(self, X: Any, Y: Any) -> Samples:
+        """X of shape (N, n_0) and Y of shape (N, n_D), or (N,) for one output."""
+        if Y is None:
+            raise ModelError(f"{self!r} needs samples X and Y, got X alone ({_check.show(X)})")
+        X, Y, data = pack(X, Y, self.dims[0], self.dims[-1])
+        n = X.shape[0]
+        return Samples(X, Y, n, np.array([n, self.scale, self.depth, *self.dims], dtype=np.float64), data)
+
+    def compiled(self, factor: str | None = None) -> Compiled:
+        """The kernels."""
+        from sgdsde.models import deep_linear_kernels as gradients
+        from sgdsde.models.deep_linear_step import step
+        from sgdsde.models.deep_linear_tangent import correction
+
+        return Compiled(gradients.weighted, gradients.sample, gradients.losses, gradients.increment, correction, step)
+
+    def work(self, n: int) -> tuple[int, int]:
+        """Scratch for passes over n samples: bounded for large n but for the weights, n doubles."""
+        from sgdsde.models.deep_linear_passes import CHUNK
+
+        rows = min(n, CHUNK)
+        n0, n_out, widest, outputs = self.dims[0], self.dims[-1], max(self.dims), sum(self.dims[1:])
+        largest = max(r * c for r, c in self.shapes.values())
+        through = n0 * (outputs + 2 * n_out) + rows * n_out
+        passes = largest + max(rows * outputs, through)
+        tangent = 3 * rows * outputs + rows + max(rows * widest, largest)
+        batch = rows * (1 + n0 + n_out)
+        return 5 * self.dim + n + batch + max(passes, tangent), 0
+
+    # --- symmetry -----------------------------------------------------------------------------------------------------
+
+    def symmetries(self) -> Mapping[str, Generator]:
+        """The generator of B = I of each hidden layer: "B=I" for two layers, "layer1:B=I", "layer2:B=I", … for more.
+
+        `generator` makes those of any other B.
+        """
+        if self.depth == 2:
+            return {"B=I": self.generator(np.eye(self.dims[1]), name="B=I")}
+        found = {}
+        for layer in range(1, self.depth):
+            name = f"layer{layer}:B=I"
+            found[name] = self.generator(np.eye(self.dims[layer]), layer, name)
+        return found
+
+    def generator(self, B: Any, layer: int = 1, name: str = "") -> Generator:
+        """The symmetry W_l ↦ -B W_l, W_{l+1} ↦ W_{l+1} B of hidden layer l (theory K1).
+
+        Parameters
+        ----------
+        B : array_like of shape (n_l, n_l)
+            Symmetric for a charge C_B = Tr[W_{l+1} B W_{l+1}ᵀ] - Tr[W_lᵀ B W_l]; antisymmetric for a rotation of the
+            hidden units.
+        layer : int
+            l in 1..D-1.
+        name : str
+            Of the generator.
+
+        Examples
+        --------
+        >>> model = DeepLinear([1, 2, 1])
+        >>> model.generator([[1.0, 0.0], [0.0, 0.0]], name="first unit").quadratic([3.0, 0.0, 2.0, 0.0])
+        -5.0
+        """
+        if self.depth < 2:
+            raise ArgumentError("generator needs a hidden layer, and a network of one matrix has none")
+        layer = _check.count("layer", layer, most=self.depth - 1)
+        n = self.dims[layer]
+        B = _check.array("B", B)
+        if B.shape != (n, n):
+            raise ShapeError(f"B must have shape ({n}, {n}) for hidden layer {layer} of {self!r}, got {B.shape}")
+        factors: list[tuple[Any, Any]] = [(None, None)] * self.depth
+        factors[layer - 1] = (-B, None)
+        factors[layer] = (None, B)
+        return Generator.layered(list(self.shapes.values()), factors, name)
+
+    def charge_track(self, generator: Generator, gamma: float, X: Any, Y: Any) -> Watcher | None:
+        """The charge law of a generator that acts on each layer as W ↦ L W + W R; None for another.
+
+        `X` and `Y` of an `SGD` problem are used where they are; other arrays are copied. A tracked step costs one
+        gradient over all samples, layer by layer, and the products with L_l and R_l.
+        """
+        layers = generator.layers(list(self.shapes.values()))
+        if layers is None:
+            return None
+        from sgdsde.models import deep_linear_charge as charge
+
+        numbers = [np.array([generator.norm])]
+        for pair in layers:
+            kinds, values = zip(*(_packed_factor(m) for m in pair))
+            numbers += [np.array(kinds, dtype=np.float64), *values]
+        samples = self.samples(X, Y)
+        p = np.concatenate([[_check.number("gamma", gamma, least=0.0)], samples.numbers, *numbers])
+        return Watcher(charge.charge_law, p, samples.data, CHARGE_ROWS, self.work(samples.n))
+
+
+def _packed_factor(matrix: np.ndarray | None) -> tuple[int, np.ndarray]:
+    """Kind and numbers of L or R, as `deep_linear_charge` reads them."""
+    from sgdsde.models.deep_linear_charge import ABSENT, SCALAR, WHOLE
+
+    if matrix is None:
+        return ABSENT, np.empty(0)
+    if np.array_equal(matrix, matrix[0, 0] * np.eye(matrix.shape[0])):
+        return SCALAR, matrix[0, :1].copy()
+    return WHOLE, matrix.ravel()

@@ -1,0 +1,88 @@
+"""Laws of one input and one output in place of samples: all that `Product` needs of its data are six moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sgdsde import _check
+from sgdsde._errors import ArgumentError
+
+__all__ = ["Population", "moments", "uw_gauss", "uw_label"]
+
+
+@dataclass(frozen=True)
+class Population:
+    """Moments of a pair (x, y) of random numbers (theory D2), given to `SGD` in place of X and Y.
+
+    Discrete SGD cannot be run on a population, which has moments and no samples; its SDE can.
+
+    Parameters
+    ----------
+    beta1, beta2 : float
+        β₁ = E x², β₂ = E xy.
+    alpha1, alpha2, alpha3 : float
+        α₁ = Var x², α₂ = Cov(x², xy), α₃ = Var xy, so that the gradient of ℓ = (vx - y)² has the variance 4q(v),
+        q(v) = α₁v² - 2α₂v + α₃. α₁α₃ >= α₂².
+    y2 : float
+        E y², for the loss.
+    """
+
+    beta1: float
+    beta2: float
+    alpha1: float
+    alpha2: float
+    alpha3: float
+    y2: float
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            least = None if name in ("beta2", "alpha2") else 0.0
+            object.__setattr__(self, name, _check.number(name, value, least=least))
+        if self.alpha1 * self.alpha3 < self.alpha2**2 * (1 - 1e-12):
+            raise ArgumentError(
+                f"alpha2 must satisfy alpha2² <= alpha1·alpha3 (Cauchy-Schwarz), got {self.alpha2:g}² > "
+                f"{self.alpha1:g}·{self.alpha3:g}"
+            )
+
+    def q(self, v: float) -> float:
+        """q(v) = α₁v² - 2α₂v + α₃, the variance of the gradient in v over 4·scale²."""
+        return self.alpha1 * v * v - 2.0 * self.alpha2 * v + self.alpha3
+
+
+def uw_label(target: float = 1.0, noise_std: float = 1.0) -> Population:
+    """x = 1, y = target + noise_std·ε: the noise of the gradient in v does not depend on v (theory K15).
+
+    For L = ½(uw - y)² use `Product(scale=0.5)`.
+
+    Examples
+    --------
+    >>> uw_label(2.0, 0.5).q(17.0)
+    0.25
+    """
+    target, noise_std = _check.number("target", target), _check.number("noise_std", noise_std, least=0.0)
+    return Population(1.0, target, 0.0, 0.0, noise_std**2, target**2 + noise_std**2)
+
+
+def uw_gauss(k: float = 1.0, s: float = 1.0) -> Population:
+    """x ~ N(0, 1), y = kx + s·ε, ε ~ N(0, 1): α = (2, 2k, 2k² + s²), β = (1, k) (theory D2).
+
+    The noise grows like v³ for large v, and plain Euler-Maruyama may explode where the SDE does not (theory D6).
+
+    Examples
+    --------
+    >>> uw_gauss(1.0, 0.5).q(1.0)
+    0.25
+    """
+    k, s = _check.number("k", k), _check.number("s", s, least=0.0)
+    return Population(1.0, k, 2.0, 2.0 * k, 2.0 * k * k + s * s, k * k + s * s)
+
+
+def moments(x: np.ndarray, y: np.ndarray) -> Population:
+    """The moments of samples (N,), with 1/N, as if they were the whole law."""
+    xx, xy = x * x, x * y
+    mean_xx, mean_xy = xx.mean(), xy.mean()
+    a1, a2, a3 = np.mean((xx - mean_xx) ** 2), np.mean((xx - mean_xx) * (xy - mean_xy)), np.mean((xy - mean_xy) ** 2)
+    a2 = np.clip(a2, -np.sqrt(a1 * a3), np.sqrt(a1 * a3))
+    return Population(float(mean_xx), float(mean_xy), float(a1), float(a2), float(a3), float(np.mean(y * y)))

@@ -1,0 +1,121 @@
+"""The SDE of SGD as an equation: dθ = -∇(L + γ‖θ‖²)dt + √(2σ²ρ) G(θ)dW, with any factor G of Σ."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sgdsde import _check
+from sgdsde._errors import ArgumentError, ModelError
+from sgdsde.equation._equation import Kernels
+from sgdsde.sgd.factors import read_factor
+
+__all__ = ["SGDEquation"]
+
+PYTHON_BLOCK = 8
+"""Paths side by side where a factor runs through Python."""
+
+
+class SGDEquation:
+    """The SDE of an `SGD` problem with one factor. Made by `SGD.sde`, handed to `solve`.
+
+    Attributes
+    ----------
+    problem : SGD
+    model : Model
+    dim, noise_dim : int
+        d and m; m of a function is known once it has been bound to a start.
+    noise, calculus : str
+        "general" ("scalar" for a rank-one factor, "additive" for a constant one) and "ito".
+    default_dt : float
+        The learning rate.
+    factor : Factor
+        As it was read.
+    """
+
+    calculus = "ito"
+    args: tuple[Any, ...] = ()
+
+    def __init__(self, problem: Any, factor: Any = None) -> None:
+        self.problem = problem
+        self.model = problem.model
+        self.dim = self.model.dim
+        self.default_dt = problem.learning_rate
+        self.factor = read_factor(problem, factor)
+        self.block: int | None = None
+        self.noise = "general"
+        self.noise_dim = 0
+        if self.factor.kind == "native":
+            self.noise_dim, self.noise = self.model.noise(self.factor.value, problem.samples)
+            self.block = self.model.block
+        elif self.factor.kind == "constant":
+            self.noise_dim, self.noise = self.factor.value.shape[1], "additive"
+            self.block = self.model.block
+        else:
+            self.block = PYTHON_BLOCK
+            if self.factor.name in ("gram", "cholesky"):
+                self.noise_dim = self.dim
+        self._python: Any = None
+
+    def __repr__(self) -> str:
+        return f"{self.problem!r}.sde(factor={self.factor.name!r})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_python": None}
+
+    def bind(self, t0: float, y0: np.ndarray, args: Sequence[Any] | None = None) -> SGDEquation:
+        """Itself, after a look at the start; with a function for a factor a copy that knows m."""
+        if args is not None:
+            raise ArgumentError("args must be None for the SDE of SGD: its numbers belong to the SGD problem")
+        theta = _check.array("y0", y0, (self.dim,))
+        if self.factor.kind != "function" or self.noise_dim:
+            return self
+        found = self.factor.value(theta)
+        if not np.isfinite(found).all():
+            raise ModelError(f"factor {self.factor.name} must be finite at the start, got {_check.show(found)}")
+        bound = copy.copy(self)
+        bound.noise_dim = found.shape[1]
+        return bound
+
+    @property
+    def strength(self) -> float:
+        """s = √(2σ²ρ), by which every factor is multiplied."""
+        return float(np.sqrt(2.0 * self.problem.noise_scale))
+
+    def kernels(self, *, correction: bool = False) -> Kernels:
+        """INCREMENT, and CORRECTION = (σ²ρ/2)∇Tr Σ for the model's own factors, by column differences for others."""
+        problem, samples = self.problem, self.problem.samples
+        if self.factor.kind == "function":
+            kernels = self._python_kernels()
+        else:
+            work = self.model.work(samples.n)
+            p = np.concatenate([[problem.gamma, self.strength], samples.numbers])
+            made = self.model.compiled(self.factor.value if self.factor.kind == "native" else None)
+            if self.factor.kind == "native":
+                kernels = Kernels(made.increment, made.correction, p, samples.data, work)
+            else:
+                from sgdsde.equation.differences import no_correction
+                from sgdsde.sgd.explicit import constant_increment
+
+                data = np.concatenate([samples.data, self.strength * self.factor.value.ravel()])
+                kernels = Kernels(constant_increment(made.increment), no_correction, p, data, work)
+        if not correction or kernels.correction is not None:
+            return kernels
+        from sgdsde.equation.differences import column_correction
+
+        made_correction, work = column_correction(kernels.increment, self.dim, self.noise_dim, kernels.work)
+        return kernels._replace(correction=made_correction, work=work)
+
+    def pending_error(self) -> BaseException | None:
+        """What a factor's function raised inside a kernel since the last call, for the runner to raise."""
+        return self._python.taken() if self._python is not None else None
+
+    def _python_kernels(self) -> Kernels:
+        from sgdsde.sgd.explicit import PythonFactor, python_increment
+
+        if self._python is None:
+            self._python = PythonFactor(self.problem, self.factor.value, self.strength, self.noise_dim)
+        return Kernels(python_increment, None, np.array([float(self._python.number)]), np.zeros(0), (0, 0))

@@ -1,0 +1,97 @@
+"""Discrete SGD as an equation of the engine: a recursion whose scheme is the model's own batch step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sgdsde import _check
+from sgdsde._errors import ArgumentError, ModelError
+from sgdsde.equation._equation import Kernels
+from sgdsde.schemes import Scheme
+
+__all__ = ["SGDRecursion"]
+
+
+class BatchScheme(Scheme):
+    """The scheme of one problem's recursion; it is pickled as the problem and made anew."""
+
+    def __reduce__(self) -> Any:
+        return _scheme_of, (self.extra["problem"],)
+
+
+class SGDRecursion:
+    """Discrete SGD of an `SGD` problem: no noise but the choice of batches, t = η·step, h = η.
+
+    Raises
+    ------
+    ModelError
+        For a `Population`: there are no samples to draw.
+    """
+
+    calculus = "discrete"
+    noise = "general"
+    noise_dim = 0
+    args: tuple[Any, ...] = ()
+
+    def __init__(self, problem: Any) -> None:
+        if problem.samples.n == 0:
+            raise ModelError(
+                f"discrete SGD draws samples, and {problem.X!r} has moments only: run problem.sde() with solve, "
+                "or draw samples and give them as X, Y"
+            )
+        self.problem = problem
+        self.model = problem.model
+        self.dim = self.model.dim
+        self.block = self.model.block
+        self.default_dt = problem.learning_rate
+
+    def __repr__(self) -> str:
+        return f"{self.problem!r}.recursion()"
+
+    def bind(self, t0: float, y0: np.ndarray, args: Sequence[Any] | None = None) -> SGDRecursion:
+        """Itself, after a look at the start."""
+        if args is not None:
+            raise ArgumentError("args must be None for SGD: its numbers belong to the SGD problem")
+        _check.array("y0", y0, (self.dim,))
+        return self
+
+    @property
+    def scheme(self) -> Scheme:
+        """The model's batch step with the draw of batches: θ' = (1 - 2ηγ)θ - η·(batch mean of ∇ℓ_i)."""
+        return _scheme_of(self.problem)
+
+    def kernels(self, *, correction: bool = False) -> Kernels:
+        """p = [γ, 0, *q] and the model's data; the batch step calls neither increment nor correction."""
+        samples = self.problem.samples
+        made = self.model.compiled()
+        p = np.concatenate([[self.problem.gamma, 0.0], samples.numbers])
+        return Kernels(made.increment, made.correction, p, samples.data, (0, 0))
+
+
+def _scheme_of(problem: Any) -> Scheme:
+    from sgdsde.random.integers import subset_work
+    from sgdsde.sgd import batches
+
+    size, n = problem.batch_size, problem.samples.n
+    aux = batches.with_replacement
+    if not problem.replacement:
+        aux = batches.every if size == n else batches.without_replacement
+    fixed, per_path = problem.model.work(max(n, size))
+    fixed = max(fixed, subset_work(size))
+    return BatchScheme(
+        "sgd",
+        problem.model.compiled().step,
+        calculus=("discrete",),
+        strong={},
+        weak={},
+        work=lambda d, m: (fixed, per_path),
+        aux_rows=lambda m: size,
+        aux=aux,
+        evaluations=f"{size} sample gradients",
+        reference="θ' = (1 - 2ηγ)θ - ηĝ",
+        summary="stochastic gradient descent",
+        extra={"problem": problem},
+    )

@@ -61,6 +61,10 @@ class DeepLinear(Model):
         """D, the number of matrices."""
         return len(self.dims) - 1
 
+    @property
+    def _matrices(self) -> list[tuple[int, int]]:
+        return [(n, m) for m, n in pairwise(self.dims)]
+
     def __repr__(self) -> str:
         return f"DeepLinear({list(self.dims)}{'' if self.scale == 1.0 else f', scale={self.scale:g}'})"
 
@@ -139,7 +143,7 @@ class DeepLinear(Model):
         factors: list[tuple[Any, Any]] = [(None, None)] * self.depth
         factors[layer - 1] = (-B, None)
         factors[layer] = (None, B)
-        return Generator.layered(list(self.shapes.values()), factors, name)
+        return Generator.layered(self._matrices, factors, name)
 
     def charge_track(self, generator: Generator, gamma: float, X: Any, Y: Any) -> Watcher | None:
         """The charge law of a generator that acts on each layer as W ↦ L W + W R; None for another.
@@ -147,7 +151,7 @@ class DeepLinear(Model):
         `X` and `Y` of an `SGD` problem are used where they are; other arrays are copied. A tracked step costs one
         gradient over all samples, layer by layer, and the products with L_l and R_l.
         """
-        layers = generator.layers(list(self.shapes.values()))
+        layers = generator.layers(self._matrices)
         if layers is None:
             return None
         from sgdsde.models import deep_linear_charge as charge

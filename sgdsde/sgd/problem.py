@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sgdsde import _check
-from sgdsde._errors import ArgumentError
+from sgdsde._errors import ArgumentError, ShapeError
 from sgdsde.models.model import Model
 from sgdsde.sgd.factors import leak, read_factor
 
@@ -247,6 +247,11 @@ checkpoint_every, block_size, chunk_steps
         equation = self.recursion()
         n_steps = _check.count("n_steps", n_steps)
         theta0 = _check.array("theta0", theta0)
+        rows = theta0.shape[:-1]
+        fits = rows == () or (len(rows) == 1 and n_paths is not None and (rows[0] == n_paths or path_index is not None))
+        if theta0.shape[-1:] != (equation.dim,) or not fits:
+            many = "" if n_paths is None else f" or ({n_paths}, {equation.dim})"
+            raise ShapeError(f"theta0 must have shape ({equation.dim},){many}, got {theta0.shape}")
         eta = self.learning_rate
         return integrate(
             equation,

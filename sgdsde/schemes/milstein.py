@@ -1,23 +1,31 @@
 """Milstein without derivatives, for noise that needs no Lévy areas: scalar, diagonal, commutative, additive.
 
-    Υ^j = Y + b^j √h                                                        no drift in the support (see below)
+Itô, with I_jk = ½(ΔW^j ΔW^k − h δ_jk):                                     Kloeden & Platen (11.1.3), (11.1.7)
+
+    Υ^j = Y + b^j √h
     Y'  = Y + a h + Σ_j b^j ΔW^j + h^{-1/2} Σ_jk [b^k(t, Υ^j) − b^k(t, Y)] I_jk
-    Itô:           I_jk = ½(ΔW^j ΔW^k − h δ_jk)                             Kloeden & Platen (11.1.3), (11.1.7)
-    Stratonovich:  I_jk = ½ ΔW^j ΔW^k
 
-with the drift of the calculus the equation is written in. When the columns commute, (b^j·∇)b^k = (b^k·∇)b^j, only the
-symmetric part of the double integrals enters, which is I_jk above. Strong and weak order 1.0 in both calculi.
+Stratonovich, a being its drift, with b(y) = Σ_j b^j(t, y) ΔW^j:
 
-The support: in the Itô form (book: Y + a h + b^j √h) a drift in it does no harm and no good. In the Stratonovich form
-it costs half an order: E I_jj = h/2 there, so h^{-1/2} (a h·∇)b^j I_jj biases every step by ½h^{3/2} (a·∇)b^j.
+    Y'  = Y + a h + b(Y) + ½[b(Y + b(Y)) − b(Y)]
 
-Cost, in increments: 3 for scalar and diagonal noise (one call with v = 1 gives every b^i at once), 2m + 2 for
-commutative noise (linear in v: Σ_k b^k I_jk is one call, and no d × m matrix is stored), 1 for additive noise, where it
-is `euler-maruyama`. 'Diagonal' as in Kloeden & Platen: m = d, and b^i has component i alone, a function of y_i alone.
+When the columns commute, (b^j·∇)b^k = (b^k·∇)b^j, only the symmetric part of the double integrals enters, which is
+I_jk, or ½ΔW^j ΔW^k. Strong and weak order 1.0 in both calculi.
 
-Not for: general noise, which is refused (`milstein-symmetric` takes it); large m, where `milstein-symmetric` has the
-same order for 3 increments; noise that is diagonal as a matrix while entry i depends on other components (the columns
-do not commute, and the step converges to the solution of another equation).
+Why two supports. A difference over b^j √h errs by ½h^{1/2} (b^j·b^j·∇∇)b^j I_jj, and a drift in the support (the book's
+Υ^j = Y + a h + b^j √h) by h^{1/2} (a·∇)b^j I_jj. In Itô form both have mean zero and cost nothing, with or without the
+drift. In Stratonovich form E I_jj = h/2: both bias every step by O(h^{3/2}) and the strong order falls to 0.5 (without
+the drift only when b is not linear, so linear test equations do not show it). A support displaced by b(Y) itself errs
+by terms that are odd in ΔW, whose mean is zero.
+
+Cost, in increments. Itô: 3 for scalar and diagonal noise (one call with v = 1 gives every b^i at once), 2m + 2 for
+commutative noise (linear in v: Σ_k b^k I_jk is one call, and no d × m matrix is stored). Stratonovich: 3. Additive
+noise: 1, it is `euler-maruyama`. 'Diagonal' as in Kloeden & Platen: m = d, and b^i has component i alone, a function of
+y_i alone.
+
+Not for: general noise, which is refused (`milstein-symmetric` takes it), and so is noise that is diagonal as a matrix
+while entry i depends on other components (its columns do not commute); large m in Itô form, where `milstein-symmetric`
+has the same order for 3 increments and a correction.
 """
 
 from __future__ import annotations
@@ -25,17 +33,17 @@ from __future__ import annotations
 import math
 
 from sgdsde._abi import STEP
-from sgdsde._jit import inline, kernel
-from sgdsde.schemes import euler_maruyama
+from sgdsde._jit import kernel
+from sgdsde.schemes import euler_maruyama, milstein_symmetric
 from sgdsde.schemes._scheme import Scheme
 from sgdsde.schemes._scratch import block, rest, zeros
 
 __all__ = ["SCHEME"]
 
 
-@inline
-def _columns_apart(increment, x, t, h, dW, work, p, data, ito):
-    """Each component sees one Brownian motion: component i number i (diagonal), or all of them number 0 (scalar)."""
+@kernel(STEP)
+def apart(increment, correction, x, t, h, dW, aux, status, work, p, data):
+    """Itô; component i sees one Brownian motion: number i (diagonal) or number 0 (scalar)."""
     d, n = x.shape
     m = dW.shape[0]
     y = block(work, 0, d, n)
@@ -54,7 +62,7 @@ def _columns_apart(increment, x, t, h, dW, work, p, data, ito):
     increment(g, x, t, no_time, v, p, data, tail)  # b itself
     for j in range(m):
         for b in range(n):
-            v[j, b] = 0.5 * (dW[j, b] * dW[j, b] - ito * h[b]) / root[b]
+            v[j, b] = 0.5 * (dW[j, b] * dW[j, b] - h[b]) / root[b]
     for i in range(d):
         j = i if m > 1 else 0
         for b in range(n):
@@ -66,9 +74,9 @@ def _columns_apart(increment, x, t, h, dW, work, p, data, ito):
             x[i, b] += y[i, b] + g[i, b]
 
 
-@inline
-def _columns_mixed(increment, x, t, h, dW, work, p, data, ito):
-    """Commuting columns: one support Υ^j for each, and row j of I / √h as the noise there."""
+@kernel(STEP)
+def mixed(increment, correction, x, t, h, dW, aux, status, work, p, data):
+    """Itô; commuting columns: one support Υ^j for each, and row j of I / √h as the noise there."""
     d, n = x.shape
     m = dW.shape[0]
     y = block(work, 0, d, n)
@@ -87,7 +95,7 @@ def _columns_mixed(increment, x, t, h, dW, work, p, data, ito):
             total[b] += dW[j, b]
     for k in range(m):
         for b in range(n):
-            v[k, b] = 0.5 * (total[b] * dW[k, b] - ito * h[b]) / root[b]
+            v[k, b] = 0.5 * (total[b] * dW[k, b] - h[b]) / root[b]
     increment(g, x, t, no_time, v, p, data, tail)  # Σ_j Σ_k b^k(Y) I_jk / √h
     for i in range(d):
         for b in range(n):
@@ -102,7 +110,7 @@ def _columns_mixed(increment, x, t, h, dW, work, p, data, ito):
                 support[i, b] = x[i, b] + g[i, b] * root[b]
         for k in range(m):
             for b in range(n):
-                v[k, b] = 0.5 * (dW[j, b] * dW[k, b] - (ito * h[b] if k == j else 0.0)) / root[b]
+                v[k, b] = 0.5 * (dW[j, b] * dW[k, b] - (h[b] if k == j else 0.0)) / root[b]
         increment(g, support, t, no_time, v, p, data, tail)  # Σ_k b^k(Υ^j) I_jk / √h
         for i in range(d):
             for b in range(n):
@@ -112,45 +120,25 @@ def _columns_mixed(increment, x, t, h, dW, work, p, data, ito):
             x[i, b] += y[i, b]
 
 
-@kernel(STEP)
-def apart_ito(increment, correction, x, t, h, dW, aux, status, work, p, data):
-    _columns_apart(increment, x, t, h, dW, work, p, data, 1.0)
-
-
-@kernel(STEP)
-def apart_stratonovich(increment, correction, x, t, h, dW, aux, status, work, p, data):
-    _columns_apart(increment, x, t, h, dW, work, p, data, 0.0)
-
-
-@kernel(STEP)
-def mixed_ito(increment, correction, x, t, h, dW, aux, status, work, p, data):
-    _columns_mixed(increment, x, t, h, dW, work, p, data, 1.0)
-
-
-@kernel(STEP)
-def mixed_stratonovich(increment, correction, x, t, h, dW, aux, status, work, p, data):
-    _columns_mixed(increment, x, t, h, dW, work, p, data, 0.0)
-
-
 KINDS = ("additive", "scalar", "diagonal", "commutative")
 
 SCHEME = Scheme(
     "milstein",
     {
         ("additive", "ito"): euler_maruyama.step,
+        ("scalar", "ito"): apart,
+        ("diagonal", "ito"): apart,
+        ("commutative", "ito"): mixed,
         ("additive", "stratonovich"): euler_maruyama.step,
-        ("scalar", "ito"): apart_ito,
-        ("scalar", "stratonovich"): apart_stratonovich,
-        ("diagonal", "ito"): apart_ito,
-        ("diagonal", "stratonovich"): apart_stratonovich,
-        ("commutative", "ito"): mixed_ito,
-        ("commutative", "stratonovich"): mixed_stratonovich,
+        ("scalar", "stratonovich"): milstein_symmetric.stratonovich,
+        ("diagonal", "stratonovich"): milstein_symmetric.stratonovich,
+        ("commutative", "stratonovich"): milstein_symmetric.stratonovich,
     },
     calculus=("ito", "stratonovich"),
     strong=dict.fromkeys(KINDS, 1.0),
     weak=dict.fromkeys(KINDS, 1.0),
     work=lambda d, m: (0, 3 * d + m + 3),
-    evaluations="3; commutative 2m + 2; additive 1",
+    evaluations="3; Itô commutative 2m + 2; additive 1",
     ode_order=1,
     reference="Kloeden & Platen 1992, (11.1.3), (11.1.7)",
     summary="derivative-free, for noise without Lévy areas",

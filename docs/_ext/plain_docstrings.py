@@ -1,7 +1,7 @@
 """Docstrings are written for a terminal: `code` in single backticks, |x| and θ* as in mathematics, formulas indented.
 
-This makes reStructuredText of them: code becomes literal, * | and a final _ are escaped, and an indented stretch outside
-the sections that describe arguments becomes a literal block. Doctests are left alone.
+This makes reStructuredText of them: code becomes literal, * | and a final _ are escaped, and an indented stretch
+outside the sections that describe arguments becomes a literal block. Doctests are left alone.
 """
 
 from __future__ import annotations

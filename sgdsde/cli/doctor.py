@@ -7,6 +7,7 @@ random numbers, and a small solve against its exact law. The exit code is 1 when
 from __future__ import annotations
 
 import argparse
+import importlib
 import math
 import os
 import platform
@@ -69,15 +70,11 @@ def _compiler() -> Iterator[Line]:
 
     svml = bool(getattr(config, "USING_SVML", False))
     yield "Intel SVML", "used by numba" if svml else "not used (it need not be)", True
-    folder, problem = _cache_folder()
-    if problem:
-        yield "cache folder", f"{problem}; set NUMBA_CACHE_DIR to a folder that can be written", False
-    else:
-        yield "cache folder", f"{folder}, can be written ({_size(folder)} in it)", True
+    yield "cache folder", *_cache_folder()
 
 
-def _cache_folder() -> tuple[Path, str]:
-    """The folder that numba takes for kernels of this package, and what is wrong with it, if anything is."""
+def _cache_folder() -> tuple[str, bool]:
+    """The folder that numba takes for kernels of this package, and whether it is the one that was asked for."""
     from numba.core.caching import CompileResultCacheImpl
 
     from sgdsde import _jit
@@ -87,14 +84,20 @@ def _cache_folder() -> tuple[Path, str]:
         folder = Path(locator.get_cache_path())
         locator.ensure_cache_path()
     except (RuntimeError, OSError) as error:
-        return Path(), str(error).splitlines()[0]
-    configured = os.environ.get("NUMBA_CACHE_DIR")
-    return (Path(configured), "") if configured else (folder, "")
+        return f"{str(error).splitlines()[0]}; set NUMBA_CACHE_DIR to a folder that can be written", False
+    asked = os.environ.get("NUMBA_CACHE_DIR")
+    if not asked:  # beside the modules: one folder for each room
+        package = Path(_jit.__file__).parent
+        beside = folder.is_relative_to(package)
+        return f"{folder} can be written ({_size(package if beside else folder)})", True
+    if not folder.is_relative_to(Path(asked).absolute()):  # numba goes on to the next place without a word
+        return f"NUMBA_CACHE_DIR={asked} cannot be written; numba takes {folder}", False
+    return f"{asked} can be written ({_size(Path(asked))})", True
 
 
 def _size(folder: Path) -> str:
     total = sum(file.stat().st_size for file in folder.rglob("*.nb[ci]"))
-    return f"{total / 1e6:.1f} MB of compiled code"
+    return f"{total / 1e6:.1f} MB of compiled code in it"
 
 
 def _memory() -> Iterator[Line]:
@@ -105,6 +108,10 @@ def _memory() -> Iterator[Line]:
 
 
 def _self_test() -> Iterator[Line]:
+    start = time.perf_counter()
+    importlib.import_module("sgdsde.run.engine")
+    importlib.import_module("sgdsde.random.normal")
+    yield "engine", f"ready after {time.perf_counter() - start:.1f} s (compiled at the first use, then read)", True
     tests: dict[str, Callable[[], str]] = {"random numbers": _known_numbers, "a small solve": _small_solve}
     for name, test in tests.items():
         start = time.perf_counter()
@@ -149,7 +156,7 @@ def _small_solve() -> str:
     sde = sg.SDE(drift, diffusion, dim=1, noise="additive", args=(a, b))
     sol = sg.solve(sde, (0, 1), [1.0], dt=1 / 16, n_paths=n, rng=1, save_noise=True)
     end = sol.y[:, -1, 0]
-    gap = float(np.abs(end - (1 + a + b * sol.dW[:, :, 0].sum(axis=1))).max())
+    gap = float(np.abs(end - (1 + a + b * np.asarray(sol.dW)[:, :, 0].sum(axis=1))).max())
     if not gap < 1e-12:
         return f"paths differ from the sum of their own noise by {gap:.1e}"
     z_mean = (end.mean() - (1 + a)) / (b / math.sqrt(n))

@@ -58,7 +58,21 @@ def test_doctor_says_that_the_cache_cannot_be_written(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(blocker / "cache")}
     command = [sys.executable, "-c", "from sgdsde.cli import doctor; print(*list(doctor._compiler())[-1], sep='|')"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
-    assert done.stdout.startswith("cache folder|") and done.stdout.rstrip().endswith("|False")
+    assert done.stdout.startswith(f"cache folder|NUMBA_CACHE_DIR={blocker / 'cache'} cannot be written")
+    assert done.stdout.rstrip().endswith("|False")
+
+
+def test_doctor_says_that_there_is_no_cache(monkeypatch):
+    from numba.core import caching
+
+    from sgdsde.cli import doctor
+
+    def refuse(function):
+        raise RuntimeError("cannot cache function 'kernel': no locator available")
+
+    monkeypatch.setattr(caching, "CompileResultCacheImpl", refuse)
+    what, found, well = list(doctor._compiler())[-1]
+    assert (what, well) == ("cache folder", False) and "cannot cache" in found and "NUMBA_CACHE_DIR" in found
 
 
 def test_doctor_fails_when_a_test_fails(monkeypatch, capsys):

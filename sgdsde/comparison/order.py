@@ -102,7 +102,7 @@ class OrderResult:
 
     def _why_unused(self, i: int) -> str:
         n = int(self.n_diverged[i])
-        return f"{n} paths left the finite numbers" if n else "rounding"
+        return f"{n} {'path' if n == 1 else 'paths'} left the finite numbers" if n else "rounding"
 
 
 def strong_order(
@@ -252,7 +252,7 @@ def _judge(
     if used.sum() < 3:
         reason = "fewer than three levels can be used"
         if n_diverged.any():
-            reason += f"; {n_diverged.max()} paths left the finite numbers"
+            reason += f"; up to {n_diverged.max()} of {squares.shape[1]} paths left the finite numbers"
         return OrderResult(verdict="inconclusive", reason=reason, **nothing)
 
     x, y, psi = np.log2(dts[used]), np.log2(errors[used]), influence[used]

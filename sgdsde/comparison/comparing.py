@@ -219,9 +219,9 @@ def _statistics(
         with np.errstate(invalid="ignore", divide="ignore"):
             pooled = np.sqrt(((len(u) - 1) * var_a + (len(v) - 1) * var_b) / freedom) if freedom else np.full(q, np.nan)
             size = ROUNDING * np.maximum(np.abs(u).max(axis=0), np.abs(v).max(axis=0))
-            nothing = (np.abs(difference) <= size) & ((pooled <= size) | (error <= size))
-            effect = np.where(nothing & (pooled <= size), np.nan, difference / pooled)
-            z = np.where(nothing & (error <= size), np.nan, difference / error)
+            same = np.abs(difference) <= size
+            effect = np.where(pooled <= size, np.where(same, np.nan, np.sign(difference) * np.inf), difference / pooled)
+            z = np.where(error <= size, np.where(same, np.nan, np.sign(difference) * np.inf), difference / error)
         ks, p = ks_two_sample(u, v)
         for name, value in zip(names, (mean_a, mean_b, error_a, error_b, difference, error, effect, z, ks, p)):
             out[name][k] = value

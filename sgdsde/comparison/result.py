@@ -14,6 +14,8 @@ __all__ = ["Comparison"]
 
 COLUMNS = 4
 """Components that a table lists in full; of more it shows the one that stands out most."""
+LINES = 12
+"""Times that `repr` shows at most."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,7 +66,7 @@ class Comparison:
         """Every field by name, text included, as `numpy.savez(file, **comparison.to_arrays())` takes them."""
         return {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
 
-    def table(self, component: int | None = None) -> str:
+    def table(self, component: int | None = None, *, max_times: int | None = None) -> str:
         """The numbers as text, a line for each time.
 
         Parameters
@@ -72,13 +74,18 @@ class Comparison:
         component : int, optional
             Of an observable of several numbers, show this one. By default all of them where there are at most four,
             otherwise at each time the one with the largest \\|z\\|, which is the largest of many and is to be read so.
+        max_times : int, optional
+            Show this many times at most, the last among them.
         """
         q = self.n_components
         if component is not None and not -q <= _check.count("component", component, least=-q) < q:
             raise ArgumentError(f"component must be an index of the {q} numbers of {self.observable}, got {component}")
         head = ["t", *self.names, "difference", "std. error", "z", "effect", "KS", "p"]
         rows = [["" if not self.labels else "of", *head] if self.labels else head]
-        for k, t in enumerate(self.t):
+        times = np.arange(self.t.size)
+        if max_times is not None and _check.count("max_times", max_times) < times.size:
+            times = np.unique(np.linspace(self.t.size - 1, 0, max_times).round().astype(int))
+        for k in times.tolist():
             if component is not None:
                 shown = [component % q]
             elif q <= COLUMNS:
@@ -86,7 +93,7 @@ class Comparison:
             else:
                 shown = [self._standing_out(k)]
             for c in shown:
-                rows.append(([self.labels[c]] if self.labels else []) + [f"{t:.6g}", *self._cells(k, c)])
+                rows.append(([self.labels[c]] if self.labels else []) + [f"{self.t[k]:.6g}", *self._cells(k, c)])
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in rows]
         if component is None and q > COLUMNS:
@@ -111,7 +118,10 @@ class Comparison:
         head = (
             f"Comparison of {self.observable}: {a} ({_range(self.n_a)} paths) - {b} ({_range(self.n_b)} paths), {how}"
         )
-        return "\n".join([head, self.table(), *(f"note: {note}" for note in self.notes)])
+        notes = [f"note: {note}" for note in self.notes]
+        if self.t.size > LINES:
+            notes.append(f"{LINES} of {self.t.size} times shown; .table() shows all")
+        return "\n".join([head, self.table(max_times=LINES), *notes])
 
 
 def _range(counts: np.ndarray) -> str:

@@ -159,8 +159,8 @@ def test_one_path_has_a_difference_and_no_error(solution, normal):
 
 
 def test_a_start_that_is_not_random_has_no_z(solution, normal):
-    x, y = normal(23, 5, 2, 1), normal(24, 3, 2, 1)
-    x[:, 0], y[:, 0] = 0.1 + 0.2, 0.1 + 0.2
+    x, y = normal(23, 5, 2, 1), normal(24, 6, 2, 1)
+    x[:, 0], y[:, 0] = 10.7, 10.7  # the mean of six of them is not 10.7
     result = compare(solution(x, seed=1), solution(y, seed=2), lambda s: s[:, 0])
     assert np.isnan(result.z[0]) and np.isnan(result.effect_size[0]) and result.ks[0] == 0 and result.p_value[0] == 1
     y[:, 0] += 1.0
@@ -200,3 +200,11 @@ def test_a_run_without_paths_is_refused(solution, normal):
     run.values = None
     with pytest.raises(ArgumentError, match="a must have kept its paths"):
         compare(run, run)
+
+
+def test_a_long_comparison_prints_a_dozen_times(solution, normal):
+    run = [solution(normal(k, 3, 101, 1), seed=k) for k in (1, 2)]
+    result = compare(*run, lambda s: s[:, 0])
+    assert len(result.table().splitlines()) == 102
+    assert "12 of 101 times" in repr(result) and len(repr(result).splitlines()) == 15
+    assert result.table(max_times=1).splitlines()[1].split()[0] == "100"

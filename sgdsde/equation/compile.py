@@ -131,4 +131,6 @@ def _short_reason(error: Exception) -> str:
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Failed in")]
     reason = lines[0] if lines else type(error).__name__
+    if reason.endswith(":") and len(lines) > 1:
+        reason += " " + lines[1].removeprefix(">>> ")
     return reason if len(reason) <= 200 else reason[:199] + "…"

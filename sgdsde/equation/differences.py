@@ -4,8 +4,9 @@ An INCREMENT gives b_j for h = 0 and v = e_j, and
 
     (b·∇)b ≈ [b(x + εb) − b(x − εb)] / 2ε,    ε = ∛(machine epsilon)·(1 + |x|)/|b|,    |·| the largest component.
 
-The relative error is about 1e-10. Where that is not finite (the shifted state left the domain of G, as √x does near 0)
-ε is chosen anew so that no component changes by more than ∛(machine epsilon) of itself.
+The relative error is about 1e-10. Where a component is small, so that εb would change it by more than a thousandth, ε
+is up to a thousand times smaller (error 1e-7): G may have an edge at zero, as √x does. Where b(x ± εb) is not finite
+still, ε is chosen anew so that no component changes by more than ∛(machine epsilon) of itself.
 """
 
 from __future__ import annotations
@@ -17,14 +18,21 @@ import numpy as np
 from numba import types
 
 from sgdsde._abi import BLOCK, CORRECTION, INCREMENT, VECTOR
-from sgdsde._jit import kernel, kernel_uncached
+from sgdsde._jit import inline, kernel, kernel_uncached
 from sgdsde.equation._equation import Kernels
 
 __all__ = ["column_correction", "no_correction", "with_correction"]
 
 SHIFT = float(np.finfo(float).eps ** (1 / 3))
+PART = 1e-3
 
 _SUM = types.void(types.FunctionType(INCREMENT), BLOCK, BLOCK, VECTOR, VECTOR, VECTOR, VECTOR, types.int64)
+
+
+@inline
+def _step(largest, least):
+    """A step for differences: `largest`, or less where that would change a component by more than a part of itself."""
+    return min(largest, max(PART * least, PART * largest))
 
 
 @kernel(_SUM)
@@ -37,9 +45,10 @@ def _columns(increment, out, x, t, p, data, work, m):
     plus = work[2 * n : 3 * n].reshape(d, B)
     minus = work[3 * n : 4 * n].reshape(d, B)
     eps = work[4 * n : 4 * n + B]
-    h = work[4 * n + B : 4 * n + 2 * B]
-    v = work[4 * n + 2 * B : 4 * n + 2 * B + m * B].reshape(m, B)
-    rest = work[4 * n + 2 * B + m * B :]
+    smallest = work[4 * n + B : 4 * n + 2 * B]  # |x_i/b_i| over the components
+    h = work[4 * n + 2 * B : 4 * n + 3 * B]
+    v = work[4 * n + 3 * B : 4 * n + 3 * B + m * B].reshape(m, B)
+    rest = work[4 * n + 3 * B + m * B :]
     out[:] = 0.0
     h[:] = 0.0
     v[:] = 0.0
@@ -47,11 +56,16 @@ def _columns(increment, out, x, t, p, data, work, m):
         v[j, :] = 1.0
         increment(b, x, t, h, v, p, data, rest)
         for c in range(B):
-            size, length = 0.0, 0.0
+            size, length, least = 0.0, 0.0, np.inf
             for i in range(d):
                 size = max(size, abs(x[i, c]))
                 length = max(length, abs(b[i, c]))
-            eps[c] = SHIFT * (1.0 + size) / length if length > 0.0 else 0.0
+                if b[i, c] != 0.0 and x[i, c] != 0.0:
+                    least = min(least, abs(x[i, c] / b[i, c]))
+            eps[c] = 0.0
+            if length > 0.0:
+                eps[c] = _step(SHIFT * (1.0 + size) / length, least)
+            smallest[c] = least
         for attempt in range(2):
             for i in range(d):
                 for c in range(B):
@@ -69,12 +83,8 @@ def _columns(increment, out, x, t, p, data, work, m):
                 if finite or attempt == 1:
                     continue
                 again = True
-                least = np.inf
-                for i in range(d):
-                    if b[i, c] != 0.0 and x[i, c] != 0.0:
-                        least = min(least, abs(x[i, c] / b[i, c]))
-                if least < np.inf:
-                    eps[c] = SHIFT * least
+                if smallest[c] < np.inf:
+                    eps[c] = SHIFT * smallest[c]
             if not again:
                 break
         for c in range(B):
@@ -101,7 +111,7 @@ def _diagonal(increment, out, x, t, p, data, work, m):
     increment(g, x, t, h, v, p, data, rest)
     for i in range(d):
         for c in range(B):
-            shift[i, c] = SHIFT * (1.0 + abs(x[i, c]))
+            shift[i, c] = _step(SHIFT * (1.0 + abs(x[i, c])), abs(x[i, c]))
     for attempt in range(2):
         for i in range(d):
             for c in range(B):
@@ -171,7 +181,7 @@ def column_correction(
     Costs 3m evaluations of the increment, 3 if diagonal. Compiles in about 0.1 s.
     """
     fixed, per_path = work
-    return _correction_of(increment, m, diagonal), (fixed, per_path + (5 * d + 1 if diagonal else 4 * d + 2 + m))
+    return _correction_of(increment, m, diagonal), (fixed, per_path + (5 * d + 1 if diagonal else 4 * d + 3 + m))
 
 
 def with_correction(equation: Any, kernels: Kernels) -> Kernels:

@@ -7,6 +7,7 @@ is already compiled (a numba dispatcher) is used as it is, unless something it r
 
 from __future__ import annotations
 
+import builtins
 import types
 import weakref
 from collections.abc import Hashable
@@ -41,10 +42,11 @@ def _frozen(function: Any, made: dict[int, Any], pipeline_class: Any = None) -> 
         key = fingerprint(function)
         if _first_met.setdefault(function, key) == key:
             return function
-        plain, options = function.py_func, dict(function.targetoptions)
+        plain = function.py_func
+        options = {name: value for name, value in function.targetoptions.items() if name != "nopython"}  # njit says so
     elif pipeline_class is not None:
         options["pipeline_class"] = pipeline_class
-    namespace: dict[str, Any] = {"__name__": plain.__module__, "__builtins__": plain.__globals__.get("__builtins__")}
+    namespace: dict[str, Any] = {"__name__": plain.__module__, "__builtins__": builtins}
     cells = tuple(types.CellType() for _ in plain.__closure__ or ())
     copy = types.FunctionType(plain.__code__, namespace, plain.__name__, plain.__defaults__, cells or None)
     copy.__kwdefaults__ = plain.__kwdefaults__

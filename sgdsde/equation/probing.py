@@ -152,7 +152,7 @@ def check_finite(label: str, function: Any, array: np.ndarray, t: float, y: np.n
 
 def _shaped(returned: Any, array: np.ndarray) -> str:
     kind = "an array" if isinstance(returned, np.ndarray) else f"a {type(returned).__name__}"
-    return f"{kind} of shape {array.shape}" if array.ndim else f"a single number, {show(returned)}"
+    return f"{kind} of shape {array.shape}" if array.ndim else f"a single number, {array.item():g}"
 
 
 def _short(y: np.ndarray) -> str:

@@ -12,7 +12,7 @@ from sgdsde.equation.probing import DIAGONAL
 __all__ = ["Call", "Entries", "NotCompiled", "increment_source", "work_size"]
 
 ON_STACK = 256  # largest state that is copied to the stack; larger ones to `work`
-UNROLLED = 64  # most entries of G that are written out one by one where they could be looped over
+UNROLLED = 16  # most entries of G that are written out one by one where they could be looped over
 
 
 class Call(NamedTuple):
@@ -47,11 +47,12 @@ class Entries(NamedTuple):
     array: bool
 
     def __call__(self, i: Any, j: Any = 0) -> str:
+        entry = f"[{i}]"
         if self.number:
-            return f"float({self.name})"
-        if not self.matrix:
-            return f"float({self.name}[{i}])"
-        return f"float({self.name}[{i}, {j}])" if self.array else f"float({self.name}[{i}][{j}])"
+            entry = ""
+        elif self.matrix:
+            entry = f"[{i}, {j}]" if self.array else f"[{i}][{j}]"
+        return f"(1.0 * {self.name}{entry})"  # a float also of an int or a bool
 
 
 def read_entries(name: str, label: str, returned: Any, d: int, m: int, matrix: bool) -> Entries:

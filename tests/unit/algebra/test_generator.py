@@ -111,6 +111,11 @@ def test_kinds_of_symmetry_are_told_apart():
         _ = turn.eigenvalues
 
 
+def test_a_one_sided_block_has_the_norm_of_its_factor():
+    for block in (Sandwich((2, 3), L), Sandwich((2, 3), None, R)):
+        assert block.norm == pytest.approx(np.linalg.norm(block.matrix, 2), rel=1e-13)
+
+
 def test_a_large_two_sided_block_has_its_norm_without_a_dense_matrix():
     left, right = RNG.standard_normal((30, 30)), RNG.standard_normal((30, 30))
     block = Sandwich((30, 30), left, right)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sgdsde._errors import ArgumentError
-from sgdsde.algebra import Generator, Sandwich, rescaling, rotation, scaling
+from sgdsde.algebra import Dense, Diagonal, Generator, Sandwich, rescaling, rotation, scaling
 from sgdsde.symmetry import Charge
 
 THETA = np.random.default_rng(5).standard_normal(10)
@@ -101,9 +101,16 @@ def test_a_matrix_is_a_generator_and_a_wrong_size_is_named(make_uw):
             [Sandwich((2, 3), [[1.0, 2.0], [2.0, 0.5]], np.diag([1.0, 0, -1]) + 0.5), *scaling(4).parts[0][1:]]
         ),
         Generator.from_matrix(np.outer(THETA, THETA) + np.eye(10)),
+        Generator.blocks(
+            [
+                *(block for _, block in rescaling(4).parts),
+                Dense([[1.0, 2.0], [2.0, 0.0]]),
+                Diagonal([1.0, 2.0, 3.0, 5.0]),
+            ]
+        ),
         rescaling(10) - rescaling(10),
     ],
-    ids=["diagonal", "layered", "dense", "zero"],
+    ids=["diagonal", "layered", "dense", "mixed", "zero"],
 )
 def test_the_compiled_observer_gives_the_charge(generator):
     charge = Charge(generator, name="C")

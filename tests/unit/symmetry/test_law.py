@@ -135,7 +135,8 @@ def test_every_k_th_step_gives_nearly_the_same_sums(make_two_layer):
         exact = getattr(whole, what)[0]
         errors = [np.abs(getattr(report, what)[0] - exact)[2] for report in (four, eight)]
         assert 3 < errors[1] / errors[0] < 5  # second order in k
-        assert np.abs(getattr(six, what)[0] - exact).max() < 0.03 * np.abs(exact).max()
+        allowed = 0.002 if what == "decay" else 0.03
+        assert np.abs(getattr(six, what)[0] - exact).max() < allowed * np.abs(exact).max()  # 6 does not divide 64
 
 
 def test_a_report_in_words_and_numbers(make_two_layer):

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from sgdsde._errors import ArgumentError
-from sgdsde.random import fill_normals, indices, key_from, normals, subset
+from sgdsde.random import (
+    fill_indices,
+    fill_normals,
+    fill_subsets,
+    indices,
+    key_from,
+    normals,
+    subset,
+    subset_work,
+)
 
 
 @pytest.mark.parametrize("key", [0, 1, 2**63, 2**64 - 1])
@@ -72,11 +81,17 @@ def test_the_global_generator_is_neither_read_nor_changed():
 
 
 def test_numbers_of_one_path_are_those_of_the_block():
+    paths, key = np.arange(9, dtype=np.uint64) + np.uint64(727), 2**63 + 1
     block = np.empty((12, 9))
-    fill_normals(block, 5, np.arange(9, dtype=np.uint64) + np.uint64(727), 0, np.uint64(2**63 + 1))
-    mine = normals(2**63 + 1, path=731, first=5, count=12)
-    assert mine.shape == (12,) and mine.dtype == np.float64
-    assert np.array_equal(mine, block[:, 4])
+    for purpose in (0, 3):
+        fill_normals(block, 5, paths, purpose, np.uint64(key))
+        mine = normals(key, path=731, purpose=purpose, first=5, count=12)
+        assert mine.shape == (12,) and mine.dtype == np.float64
+        assert np.array_equal(mine, block[:, 4])
+        fill_indices(block, 5, paths, purpose, np.uint64(key), 99)
+        assert np.array_equal(indices(key, path=731, n=99, purpose=purpose, first=5, count=12), block[:, 4])
+        fill_subsets(block, 5, paths, purpose, np.uint64(key), 99, np.empty(subset_work(12)))
+        assert np.array_equal(subset(key, path=731, n=99, size=12, purpose=purpose, first=5), block[:, 4])
     assert normals(1, 0).shape == (1,) and normals(1, 0, count=0).shape == (0,)
 
 

@@ -56,13 +56,13 @@ def test_indices_are_uniform_and_neighbours_independent():
     assert stats.chisquare(np.bincount(pairs.ravel(), minlength=100)).pvalue > GATE_P
 
 
-def shuffle(word, n, size):
-    """The first `size` entries of a permutation of range(n) by Fisher and Yates, as in a textbook."""
+def shuffle(drawn, n):
+    """The start of a permutation of range(n) by Fisher and Yates, as in a textbook, from 64-bit words."""
     a = list(range(n))
-    for s in range(size):
-        t = s + (word(s) * (n - s) >> 64)
+    for s, word in enumerate(drawn):
+        t = s + (word * (n - s) >> 64)
         a[s], a[t] = a[t], a[s]
-    return a[:size]
+    return a[: len(drawn)]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,8 @@ def test_subsets_are_a_textbook_shuffle(n, size, reference):
         paths = [0, 7, 2**55]
         got = subsets(first, size, paths, n)
         for b, path in enumerate(paths):
-            assert list(got[:, b]) == shuffle(lambda s: reference.word(first + s, path, 2, KEY), n, size)  # noqa: B023
+            drawn = [reference.word(first + s, path, 2, KEY) for s in range(size)]
+            assert list(got[:, b]) == shuffle(drawn, n)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 64, 1000])

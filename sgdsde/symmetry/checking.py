@@ -80,7 +80,8 @@ def check_symmetry(
     Two tests at each state: the gradient of every sample is orthogonal to the orbit,
     |g_iᵀAθ| <= 64 d eps ‖A‖‖θ‖‖g_i‖, and the loss of every sample is kept by the finite group elements e^{±λA} with
     |λ|‖A‖ = `reach`, to 1e-12 d (1 + |ℓ_i|) e^{2|λ|‖A‖} (theory A1, I.2). The second needs `problem.per_sample_losses`.
-    A symmetry on average over samples, which is not enough for a charge without noise, fails.
+    A symmetry on average over samples, which is not enough for a charge without noise, fails. Where the data are a law
+    without samples (`Population`), "sample 0" is the mean loss and the others are the columns of the noise factor.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ def check_symmetry(
     tangent, finite, n_samples = 0.0, 0.0 if has_losses else None, 0
     worst: tuple[float, Witness | None] = (1.0, None)
     for x in states:
-        g = np.asarray(problem.per_sample_gradients(x))
+        g = _gradients(problem, x)
         n_samples = g.shape[0]
         direction = a.apply(x)
         value = np.abs(g @ direction)
@@ -128,14 +129,27 @@ def check_symmetry(
         worst = max(worst, (ratio, witness), key=lambda pair: pair[0])
         if finite is None:
             continue
-        losses = np.asarray(problem.per_sample_losses(x))
+        losses = _losses(problem, x)
         tolerance = 1e-12 * a.dim * (1.0 + np.abs(losses)) * np.exp(2 * reach)
         for signed in (lam, -lam):
-            value = np.abs(np.asarray(problem.per_sample_losses(a.exp(signed, x))) - losses)
+            value = np.abs(_losses(problem, a.exp(signed, x)) - losses)
             ratio, witness = _worst(value, tolerance, x, "finite", signed)
             finite = max(finite, ratio)
             worst = max(worst, (ratio, witness), key=lambda pair: pair[0])
     return SymmetryReport(worst[1] is None, a, tangent, finite, worst[1], len(states), n_samples)
+
+
+def _gradients(problem: Any, x: np.ndarray) -> np.ndarray:
+    """One row for each sample; of a law of the data, the mean gradient and the columns of the noise factor."""
+    if getattr(problem, "n_samples", 1) is None:
+        return np.vstack([problem.gradient(x), problem.factor(x).T])
+    return np.asarray(problem.per_sample_gradients(x))
+
+
+def _losses(problem: Any, x: np.ndarray) -> np.ndarray:
+    if getattr(problem, "n_samples", 1) is None:
+        return np.array([problem.loss(x)])
+    return np.asarray(problem.per_sample_losses(x))
 
 
 def _typical_size(problem: Any, random: np.random.Generator) -> float:

@@ -22,10 +22,14 @@ def step_variance(problem: Any, charge: Charge, theta: np.ndarray, dt: float, dy
 
     Tr[(ΣA)²] = E[k_ij²] and ∇LᵀAΣA∇L = Var(a). Costs the per-sample gradients and min(N, d)·N·d operations.
     """
-    g = np.asarray(problem.per_sample_gradients(theta))
-    n, d = g.shape
-    mean = g.mean(axis=0)
-    delta = g - mean
+    if getattr(problem, "n_samples", 1) is None:  # a law of the data: rows with the same covariance, from the factor
+        mean, factor = problem.gradient(theta), problem.factor(theta)
+        delta = factor.T * np.sqrt(factor.shape[1])
+    else:
+        g = np.asarray(problem.per_sample_gradients(theta))
+        mean = g.mean(axis=0)
+        delta = g - mean
+    n, d = delta.shape
     moved = charge.generator.apply(delta)
     a = delta @ charge.generator.apply(mean)
     square = np.mean(a**2)

@@ -5,6 +5,8 @@ import pytest
 
 from sgdsde._errors import ArgumentError, ModelError
 from sgdsde.algebra import Generator, rescaling, rotation, scaling
+from sgdsde.models import Product, uw_gauss
+from sgdsde.sgd import SGD
 from sgdsde.symmetry import check_symmetry
 
 
@@ -80,3 +82,10 @@ def test_errors(make_uw):
     broken = problem.but(gradients=lambda theta: np.array([[1.0, 1.0], [np.nan, 0.0]]))
     with pytest.raises(ModelError, match="sample 1 has a loss or gradient that is not finite"):
         check_symmetry(broken, rescaling(2))
+
+
+def test_a_law_of_the_data_is_checked_by_its_mean_and_its_noise():
+    problem = SGD(Product(width=2), uw_gauss(1.0, 0.5), learning_rate=0.1)
+    report = check_symmetry(problem, rescaling(4))
+    assert report and report.n_samples == 2 and report.finite is not None
+    assert not check_symmetry(problem, scaling(4))

@@ -8,7 +8,7 @@ import pytest
 
 from sgdsde._errors import ArgumentError
 from sgdsde.algebra import rescaling, rotation, scaling
-from sgdsde.models.deep_linear import DeepLinear
+from sgdsde.models import DeepLinear, Product, uw_gauss
 from sgdsde.run.solving import solve
 from sgdsde.sgd import SGD
 from sgdsde.symmetry import Charge, ChargeLaw
@@ -120,6 +120,14 @@ def test_the_variance_of_a_step_of_euler_maruyama_is_that_of_gaussian_noise(make
         expected = 2 * np.trace(dense @ sigma @ dense @ sigma) + 4 * h**2 * mean @ dense @ sigma @ dense @ mean
         assert step_variance(problem, Charge(a), x, h, "euler-maruyama") == pytest.approx(expected, rel=1e-11)
     assert np.isnan(step_variance(problem, Charge(a), x, h, "milstein-symmetric"))
+
+
+def test_the_variance_of_a_step_without_samples_comes_from_the_factor():
+    x, h = np.array([1.3, -0.4]), 0.01
+    law = SGD(Product(), uw_gauss(1.0, 0.5), learning_rate=0.1)
+    mean, sigma, dense = law.gradient(x), law.covariance(x) * 2 * law.noise_scale * h, np.diag([1.0, -1.0])
+    expected = 2 * np.trace(dense @ sigma @ dense @ sigma) + 4 * h**2 * mean @ dense @ sigma @ dense @ mean
+    assert step_variance(law, Charge(rescaling(2)), x, h, "euler-maruyama") == pytest.approx(expected, rel=1e-11)
 
 
 def test_every_k_th_step_gives_nearly_the_same_sums(make_two_layer):

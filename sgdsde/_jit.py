@@ -7,7 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+from numba.core import typeinfer
 from numba.core.errors import NumbaExperimentalFeatureWarning
+
+from sgdsde._freshness import digest
 
 __all__ = ["OPTIONS", "inline", "kernel", "kernel_uncached"]
 
@@ -19,7 +22,7 @@ inline = numba.njit(**OPTIONS)
 
 
 def kernel(signature: Any, **options: Any) -> Callable[[Callable], Any]:
-    """Compile at once for `signature` and keep the machine code on disk.
+    """Compile at once for `signature` and keep the machine code on disk, as long as nothing it is made of changes.
 
     Where no cache folder can be written the function is compiled for this process only, and one warning says so.
     Never use it for a function that takes or closes over a dispatcher: numba would compile anew in each process
@@ -48,7 +51,15 @@ def kernel_uncached(signature: Any, **options: Any) -> Callable[[Callable], Any]
     return lambda function: _compile(function, signature, cache=False, **options)
 
 
-def _compile(function: Callable, signature: Any, **options: Any) -> Any:
+def _compile(function: Callable, signature: Any, cache: bool, **options: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        return numba.njit(signature, **{**OPTIONS, **options})(function)
+        if not cache:
+            return numba.njit(signature, **{**OPTIONS, **options})(function)
+        made = numba.njit(cache=True, **{**OPTIONS, **options})(function)
+        file = made._cache._cache_file
+        file._source_stamp = (file._source_stamp, digest(function))
+        with typeinfer.register_dispatcher(made):
+            made.compile(signature)
+            made.disable_compile()
+        return made

@@ -1,13 +1,13 @@
 """Compiled functions as addresses: handing a kernel other kernels without numba's 50 µs of unboxing for each.
 
 numba passes a first-class function as a struct of three addresses, which it looks up anew in every call from Python. A
-run calls the engine many times with the same kernels, so they are looked up once (`addresses`) and put back together
+run calls the engine many times with the same kernels, so they are looked up once (`address`) and put back together
 inside (`function_at`). Whoever holds addresses must hold the dispatchers too: they own the machine code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,20 @@ from numba.core import cgutils, types
 from numba.experimental.function_type import _get_jit_address, _get_wrapper_address
 from numba.extending import intrinsic
 
-__all__ = ["addresses", "function_at"]
+__all__ = ["address", "function_at"]
 
 
-def addresses(functions: Sequence[Any], signature: Any) -> np.ndarray:
-    """Addresses of kernels of one signature, (n, 3): C wrapper, Python object, machine code."""
-    rows = [(_get_wrapper_address(f, signature), id(f), _get_jit_address(f, signature)) for f in functions]
-    return np.array(rows, dtype=np.uint64).view(np.int64)
+_found: weakref.WeakKeyDictionary[Any, tuple[Any, tuple[int, int, int]]] = weakref.WeakKeyDictionary()
+
+
+def address(function: Any, signature: Any) -> tuple[int, int, int]:
+    """Addresses of a kernel of this signature: C wrapper, Python object, machine code. Looked up once."""
+    known = _found.get(function)
+    if known is None or known[0] is not signature:
+        words = _get_wrapper_address(function, signature), id(function), _get_jit_address(function, signature)
+        signed = np.array(words, dtype=np.uint64).view(np.int64)
+        known = _found[function] = signature, (int(signed[0]), int(signed[1]), int(signed[2]))
+    return known[1]
 
 
 def function_at(signature: Any) -> Any:

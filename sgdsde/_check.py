@@ -27,12 +27,18 @@ def number(name: str, value: Any, *, least: float | None = None, most: float | N
     """A finite real number, within [least, most] where given."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+    real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    try:
+        clean = float(value) if real else math.nan
+    except OverflowError:
+        clean = math.inf
+    if not math.isfinite(clean):
         raise ArgumentError(f"{name} must be a finite real number, got {show(value)}")
+    value = clean
     if (least is not None and value < least) or (most is not None and value > most):
         wanted = f"at least {least:g}" if most is None else f"between {least:g} and {most:g}"
         raise ArgumentError(f"{name} must be {wanted}, got {show(value)}")
-    return float(value)
+    return value
 
 
 def positive(name: str, value: Any) -> float:
@@ -106,7 +112,7 @@ def times(name: str, value: Any, t0: float, t1: float) -> np.ndarray:
         raise ArgumentError(f"{name} must hold at least one time, got an empty sequence")
     if np.any(np.diff(clean) <= 0):
         raise ArgumentError(f"{name} must increase strictly, got {show(value)}")
-    slack = 1e-12 * max(abs(t0), abs(t1), t1 - t0)
+    slack = 8 * np.finfo(float).eps * max(abs(t0), abs(t1))
     if clean[0] < t0 - slack or clean[-1] > t1 + slack:
-        raise ArgumentError(f"{name} must lie within t_span [{t0:g}, {t1:g}], got [{clean[0]:g}, {clean[-1]:g}]")
-    return np.clip(clean, t0, t1)
+        raise ArgumentError(f"{name} must lie within t_span [{t0!r}, {t1!r}], got [{clean[0]!r}, {clean[-1]!r}]")
+    return np.unique(np.clip(clean, t0, t1))

@@ -127,4 +127,3 @@ def _source(call: Call, held: tuple[Any, ...], d: int, rows: int, f: Entries) ->
         *("        " + line for line in each or [f"out[{i}, b] = {f(i)}" for i in range(rows)]),
     ]
     return "\n".join(lines)
-

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +16,7 @@ __all__ = ["one_blas_thread"]
 _lock = threading.Lock()
 _users = 0
 _limit: Any = None
+_found: tuple[int, ThreadpoolController] | None = None
 
 
 @contextmanager
@@ -22,9 +25,7 @@ def one_blas_thread() -> Iterator[None]:
     global _users, _limit
     with _lock:
         if _users == 0:
-            import scipy.linalg.cython_blas  # noqa: F401  (must be loaded to be limited)
-
-            _limit = ThreadpoolController().limit(limits=1, user_api="blas")
+            _limit = _controller().limit(limits=1, user_api="blas")
         _users += 1
     try:
         yield
@@ -34,3 +35,24 @@ def one_blas_thread() -> Iterator[None]:
             if _users == 0:
                 _limit.restore_original_limits()
                 _limit = None
+
+
+def _controller() -> ThreadpoolController:
+    """The libraries of this process: looking for them takes 2 ms, so only when a module was imported since."""
+    global _found
+    if _found is None or _found[0] != len(sys.modules):
+        import scipy.linalg.cython_blas  # noqa: F401  (must be loaded to be limited)
+
+        controller = ThreadpoolController()  # imports on its own
+        _found = len(sys.modules), controller
+    return _found[1]
+
+
+def _after_fork() -> None:
+    """A child has none of the parent's runs, whatever their lock was doing."""
+    global _lock, _users, _limit
+    _lock, _users, _limit = threading.Lock(), 0, None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

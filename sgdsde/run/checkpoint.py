@@ -9,17 +9,26 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import time
+import types
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
+from sgdsde import _check
 from sgdsde._errors import ArgumentError
+from sgdsde.equation._equation import Equation
+from sgdsde.equation.compile import unwrap
+from sgdsde.equation.fingerprint import fingerprint
+from sgdsde.random.stream import RNG_VERSION
 from sgdsde.run.collect import Collector
 from sgdsde.run.job import Block, Job
+from sgdsde.run.paths import Paths
 
-__all__ = ["Checkpoint"]
+__all__ = ["Checkpoint", "settings_of"]
 
 VERSION = 1
 _ARRAYS = ("path", "x", "acc", "status", "first_bad", "saved", "noise_in", "noise_out")
@@ -28,19 +37,43 @@ _ARRAYS = ("path", "x", "acc", "status", "first_bad", "saved", "noise_in", "nois
 class Checkpoint:
     """One checkpoint file of one run, written every `every` seconds and at the end."""
 
-    def __init__(self, path: Any, job: Job, collector: Collector, settings: dict[str, Any], every: float) -> None:
-        self.path = Path(path)
-        if not self.path.parent.is_dir():
-            raise ArgumentError(f"checkpoint must lie in a folder that exists, got {str(path)!r}")
-        self.every = every
-        self.collector = collector
-        self.settings = {"version": VERSION, **settings, "numbers": _fingerprint(job)}
+    def __init__(self, path: Any, every: Any) -> None:
+        try:
+            self.path = Path(path)
+        except TypeError:
+            raise ArgumentError(f"checkpoint must be the path of a file, got {path!r}") from None
+        if not self.path.parent.is_dir() or self.path.is_dir():
+            raise ArgumentError(f"checkpoint must name a file in a folder that exists, got {str(path)!r}")
+        self.every = _check.positive("checkpoint_every", every)
         self.written = time.monotonic()
+        self.collector: Collector | None = None
+        self.settings: dict[str, Any] = {}
+        self.arrays, self.header = self._read()
+
+    @property
+    def block_size(self) -> int | None:
+        """Of the run that is in the file, if there is one."""
+        return self.header["settings"].get("block_size") if self.header else None
+
+    def _read(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        if not self.path.exists():
+            return {}, {}
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            header = json.loads(str(arrays.pop("header")))
+            return arrays, {"settings": dict(header["settings"]), "steps": dict(header["steps"])}
+        except Exception as error:
+            raise ArgumentError(
+                f"checkpoint {str(self.path)!r} is not a checkpoint of sgdsde, or it is damaged "
+                f"({type(error).__name__}: {error}); delete the file or give another name"
+            ) from error
 
     def due(self) -> bool:
         return time.monotonic() - self.written >= self.every
 
     def save(self, under_way: dict[int, Block]) -> None:
+        assert self.collector is not None
         arrays: dict[str, Any] = {f"done-{name}": value for name, value in self.collector.state().items()}
         for block in under_way.values():
             for name in _ARRAYS:
@@ -55,36 +88,81 @@ class Checkpoint:
         os.replace(beside, self.path)
         self.written = time.monotonic()
 
-    def load(self) -> dict[int, Block]:
+    def load(self, collector: Collector, settings: dict[str, Any]) -> dict[int, Block]:
         """Fill the collector from the file; returns the blocks that were under way. Nothing happens without a file."""
-        if not self.path.exists():
+        self.collector = collector
+        self.settings = json.loads(json.dumps({"version": VERSION, "rng_version": RNG_VERSION, **settings}))
+        if not self.header:
             return {}
-        try:
-            with np.load(self.path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            header = json.loads(str(arrays.pop("header")))
-            settings, steps = header["settings"], header["steps"]
-        except Exception as error:
-            raise ArgumentError(f"checkpoint {str(self.path)!r} is not a checkpoint of sgdsde: {error}") from error
+        there = self.header["settings"]
         for name, value in self.settings.items():
-            if settings.get(name) != value:
+            if there.get(name) != value:
                 raise ArgumentError(
-                    f"checkpoint {str(self.path)!r} belongs to another run: {name} was {settings.get(name)!r}, "
+                    f"checkpoint {str(self.path)!r} belongs to another run: {name} was {there.get(name)!r}, "
                     f"now it is {value!r}; delete the file or give another name"
                 )
-        done = {name[5:]: value for name, value in arrays.items() if name.startswith("done-")}
-        self.collector.load(done)
+        arrays, self.arrays = self.arrays, {}
+        collector.load({name[5:]: value for name, value in arrays.items() if name.startswith("done-")})
         return {
-            int(index): Block(index=int(index), k=k, **{name: arrays[f"block-{index}-{name}"] for name in _ARRAYS})
-            for index, k in steps.items()
+            int(index): Block(int(index), *[arrays[f"block-{index}-{name}"] for name in _ARRAYS], k=k)
+            for index, k in self.header["steps"].items()
         }
 
 
-def _fingerprint(job: Job) -> str:
-    """A hash of the numbers of a run: arguments, data, grid and save times."""
-    kernels = job.equation.kernels(correction="correction" in job.resolve().needs)
+def settings_of(
+    job: Job, paths: Paths, states: np.ndarray, given: np.ndarray | None, keep: str, size: int
+) -> dict[str, Any]:
+    """What has to be equal for a run to go on from a file: names as a person knows them, long things as digests."""
+    program, grid, equation = job.program(), job.grid, job.equation
+    kernels = equation.kernels(correction="correction" in job.resolve().needs)
+    starts = states[:1] if states.strides[0] == 0 else states
+    return {
+        "equation": re.sub(r"0x[0-9a-f]+", "0x", repr(equation)),
+        "method": job.resolve().name,
+        "noise": job.noise,
+        "seed": job.key,
+        "n_paths": paths.n,
+        "path_index": "all" if paths.numbers is None else _digest(paths.numbers),
+        "t_span": [grid.t0, grid.t1],
+        "dt": grid.h,
+        "t_eval": _digest(job.saves.times),
+        "keep": keep,
+        "observe": dict(program.observed),
+        "track": dict(program.tracked),
+        "track_every": job.track_every,
+        "save_noise": job.save_noise,
+        "block_size": size,
+        "y0": _digest(starts),
+        "dW": None if given is None else _digest(given),
+        "numbers": _digest(kernels.p, kernels.data),
+        "functions": _digest(*map(code_digest, functions_of(equation)), *map(code_digest, job.observe.values())),
+    }
+
+
+def functions_of(equation: Equation) -> list[Any]:
+    """The functions that a person wrote for an equation."""
+    sde = getattr(equation, "sde", None)
+    return [getattr(sde, name) for name in ("drift", "diffusion") if hasattr(sde, name)]
+
+
+def code_digest(function: Any) -> bytes:
+    """What a function computes as bytes that are the same in another process."""
+    function = unwrap(function).function
+    if not isinstance(function, (types.FunctionType, Dispatcher)):
+        return type(function).__qualname__.encode()
+    return _stable(fingerprint(function)).encode()
+
+
+def _stable(key: Any) -> str:
+    """A fingerprint as text; what it knows by identity alone counts by its type."""
+    if isinstance(key, (tuple, frozenset)):
+        return f"({','.join(map(_stable, key))})"
+    return repr(key) if isinstance(key, (str, bytes, int, float, bool, type(None))) else type(key).__name__
+
+
+def _digest(*parts: Any) -> str:
     digest = hashlib.sha256()
-    grid = job.grid
-    for part in (kernels.p, kernels.data, job.saves.times, np.array([grid.t0, grid.t1, grid.h, grid.n_steps])):
-        digest.update(np.ascontiguousarray(part, dtype=np.float64).tobytes())
+    for part in parts:
+        digest.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).tobytes())
+        digest.update(b"|")
     return digest.hexdigest()[:16]

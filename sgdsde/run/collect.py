@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from sgdsde._errors import INTERRUPTED, TooLargeError
+from sgdsde._errors import INTERRUPTED
 from sgdsde.run.job import Block, Job
-from sgdsde.run.memory import free_memory
+from sgdsde.run.memory import refuse_more_than_half
 from sgdsde.run.statistics import Moments, Tree
 
 __all__ = ["Collector", "check_memory"]
+
+PER_PATH = 4
+"""Doubles that each path takes whatever is kept: its number, its status, when it stopped."""
 
 
 class Collector:
@@ -23,7 +25,7 @@ class Collector:
         self.block_size = block_size
         self.rows = job.equation.dim + program.n_observed + program.n_tracked
         n_saves = job.saves.times.size
-        self.path_status = np.full(n_paths, INTERRUPTED, np.int64)
+        self.path_status = np.full(n_paths, INTERRUPTED, np.int8)
         self.first_bad = np.zeros(n_paths, np.int64)
         self.done = np.zeros(-(-n_paths // block_size), bool)
         self.tree = Tree() if keep == "stats" else None
@@ -70,31 +72,24 @@ class Collector:
                     self.tree.pending[int(level), int(index)] = node
 
 
-def check_memory(job: Job, keep: str, n_paths: int) -> None:
+def check_memory(job: Job, keep: str, n_paths: int, blocks_at_once: int) -> None:
     """Refuse to keep more than half of the free memory, before anything is allocated."""
-    program = job.program()
+    program, n_times = job.program(), job.saves.times.size
     rows = job.equation.dim + program.n_observed + program.n_tracked
-    wanted = 0 if keep == "stats" else n_paths * job.saves.times.size * rows
+    noise = job.grid.n_steps * program.m if job.save_noise else 0
+    numbers = PER_PATH * n_paths + (n_times * rows + noise) * min(256 * blocks_at_once, n_paths)
+    numbers += n_paths * noise
+    if keep != "stats":
+        numbers += n_paths * n_times * rows
+    advice = []
+    if keep == "all":
+        advice.append('keep="stats" (means and variances over paths) or keep="final"')
+    if n_times > 2 and keep != "final":
+        advice.append("fewer times in t_eval")
     if job.save_noise:
-        wanted += n_paths * job.grid.n_steps * program.m
-    wanted += job.saves.times.size * rows * 256
-    free = free_memory()
-    if 8 * wanted > free / 2:
-        advice = []
-        if keep == "all":
-            advice.append('keep="stats" (means and variances over paths) or keep="final"')
-        if job.saves.times.size > 2 and keep != "final":
-            advice.append("fewer times in t_eval")
-        if job.save_noise:
-            advice.append("save_noise=False (the seed reproduces the noise)")
-        advice.append("fewer paths at once (path_index=range(...) runs a part of an ensemble)")
-        raise TooLargeError(
-            f"keeping {n_paths} paths x {job.saves.times.size} times x {rows} numbers"
-            f"{' and the noise' if job.save_noise else ''} takes {_size(8 * wanted)}, more than half of the "
-            f"{_size(free)} that are free; use {', or '.join(advice)}"
-        )
-
-
-def _size(n_bytes: float) -> str:
-    power = min(int(math.log(max(n_bytes, 1), 1024)), 4)
-    return f"{n_bytes / 1024**power:.3g} {['B', 'KiB', 'MiB', 'GiB', 'TiB'][power]}"
+        advice.append("save_noise=False (the seed reproduces the noise)")
+    advice.append("fewer paths at once (path_index=range(...) runs a part of an ensemble)")
+    what = f"keeping {n_paths} paths x {n_times} times x {rows} numbers{' and the noise' if job.save_noise else ''}"
+    if keep == "stats":
+        what = f"running {n_paths} paths with moments at {n_times} times x {rows} numbers"
+    refuse_more_than_half(8.0 * numbers, what, advice)

@@ -4,10 +4,10 @@ In: kernels, the block's state and accumulators, the range of steps [k0, k1), th
 and accumulators further on, the saved rows, the status of each path. Nothing else is remembered, so a run may be cut
 into blocks and ranges anywhere, and go on in another thread, another process or another day, with the same bits.
 
-Steps are taken in windows of at most 64. A window first runs without looking at single values; if at its end a column
-is not finite (or a step reported a failure), the block goes back to the window's start and repeats it carefully: after
-each step bad columns are stopped, put back to their last good state, and dated. Randomness is addressed, not consumed,
-so the repetition sees the same numbers.
+Steps are taken in windows of 64 or a few more. A window first runs without looking at single values; if at its end a
+column is not finite (or a step reported a failure), the block goes back to the window's start and repeats it carefully:
+after each step bad columns are stopped, put back to their last good state, and dated. Randomness is addressed, not
+consumed, so the repetition sees the same numbers.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ from sgdsde._address import function_at
 from sgdsde._errors import DIVERGED, OK
 from sgdsde._jit import inline, kernel
 from sgdsde.random.normal import fill_normals
+from sgdsde.schemes._scratch import block
 
 SLOTS = 4
 """Observers, and trackers, of one run."""
 WINDOW = 64
+FEW_NUMBERS = 256
+"""Windows of a few paths are longer, so that this many numbers are drawn at once."""
 NOISE_BUDGET = 16384
 """Doubles of noise drawn at once: a window is shortened so that its noise stays in the cache."""
 RANK_STRIDE = 1 << 42
@@ -50,9 +53,10 @@ _step, _increment, _correction, _aux, _observer, _tracker = map(
     function_at, (STEP, INCREMENT, CORRECTION, AUX, OBSERVE, TRACK)
 )
 _GRID = (types.float64, types.float64, types.float64, types.int64)  # t0, h, length of the last step, n_steps
-_SAVES = (INTS, VECTOR, CUBE)  # step before each save time, offset from it, rows (n_saves, d + observed + tracked, B)
+_SAVES = (INTS, VECTOR, VECTOR, CUBE)  # step before each save, offset from it, time, rows (n_saves, d + watched, B)
 _STATE = (BLOCK, BLOCK, INTS, INTS, PATHS, types.uint64)  # x, accumulators, status, first bad step, path numbers, key
-_SCRATCH = (BLOCK, BLOCK, BLOCK, BLOCK, VECTOR, VECTOR, INTS, VECTOR)  # x0, side, bridge, aux, t, h, status0, work
+_SCRATCH = (BLOCK, BLOCK, BLOCK, BLOCK, BLOCK, BLOCK, VECTOR, VECTOR, VECTOR, INTS, VECTOR)
+# x0, acc0, side, bridge, fresh, aux, t, h, t_save, status0, work
 
 
 @inline
@@ -73,12 +77,32 @@ def _column_finite(x, b):
 
 
 @inline
-def _save(rows, x, acc, status, t, table, observer_p, observer_data, observer_rows, work):
+def _copy(to, source):
+    for i in range(source.shape[0]):
+        for b in range(source.shape[1]):
+            to[i, b] = source[i, b]
+
+
+@inline
+def _fill(row, value):
+    for b in range(row.shape[0]):
+        row[b] = value
+
+
+@inline
+def _scale(x, begin, end, factor):
+    for i in range(begin, end):
+        for b in range(x.shape[1]):
+            x[i, b] *= factor
+
+
+@inline
+def _save(rows, x, acc, status, time, t, table, observer_p, observer_data, observer_rows, work):
     d, n = x.shape
-    for i in range(d):
-        for b in range(n):
-            rows[i, b] = x[i, b]
+    _copy(rows, x)
     q = observer_rows[SLOTS]
+    if q > 0:
+        _fill(t, time)
     for j in range(SLOTS):
         if observer_rows[j + 1] > observer_rows[j]:
             observe = _observer(table[4 + j, 0], table[4 + j, 1], table[4 + j, 2])
@@ -92,66 +116,64 @@ def _save(rows, x, acc, status, t, table, observer_p, observer_data, observer_ro
                 rows[i, b] = np.nan
 
 
-@kernel(types.int64(*_KERNELS, *_GRID, *_SAVES, *_STATE, *_SCRATCH, BLOCK, types.int64, types.int64, types.boolean))
+@kernel(types.int64(*_KERNELS, *_GRID, *_SAVES, *_STATE, *_SCRATCH, VECTOR, *(types.int64,) * 3, types.boolean))
 def _window(
     table, p, data, observer_p, observer_data, observer_rows, tracker_p, tracker_data, tracker_rows, track_every,
-    t0, h_step, h_last, n_steps, save_step, save_offset, saved,
-    x, acc, status, first_bad, path, key, x0, side, bridge, aux, t, h, status0, work,
-    noise, k0, s, careful,
+    t0, h_step, h_last, n_steps, save_step, save_offset, save_time, saved,
+    x, acc, status, first_bad, path, key, x0, acc0, side, bridge, fresh, aux, t, h, t_save, status0, work,
+    noise, k0, k1, s, careful,
 ):  # fmt: skip
-    """Steps k0 .. k0 + rows of noise / m, saving on the way from save index s on; returns the next save index."""
+    """Steps k0 .. k1 - 1, driven by noise ((k1 - k0)·m·B), saving from save number s on; returns the next number."""
     step = _step(table[0, 0], table[0, 1], table[0, 2])
     increment = _increment(table[1, 0], table[1, 1], table[1, 2])
     correction = _correction(table[2, 0], table[2, 1], table[2, 2])
     fill_aux = _aux(table[3, 0], table[3, 1], table[3, 2])
-    d, n_columns = x.shape
+    n_columns = x.shape[1]
     m = bridge.shape[0]
-    n = noise.shape[0] // m if m > 0 else noise.shape[0]
-    for i_step in range(n):
-        k = k0 + i_step
-        length = h_last if k == n_steps - 1 else h_step
-        for b in range(n_columns):
-            t[b] = t0 + k * h_step
-            h[b] = length
-        dW = noise[i_step * m : (i_step + 1) * m]
+    n_saves = save_step.shape[0]
+    next_save = save_step[s] if s < n_saves else -1
+    tracking = tracker_rows[SLOTS] > 0
+    _fill(h, h_step)
+    for k in range(k0, k1):
+        length = h_step
+        if k == n_steps - 1:
+            length = h_last
+            _fill(h, h_last)
+        _fill(t, t0 + k * h_step)
+        dW = block(noise, (k - k0) * m * n_columns, m, n_columns)
         rank = 0
         at = 0.0
-        while s < save_step.shape[0] and save_step[s] == k:
+        while next_save == k:
             offset = save_offset[s]
             if offset == 0.0:
-                _save(saved[s], x, acc, status, t, table, observer_p, observer_data, observer_rows, work)
+                _save(saved[s], x, acc, status, save_time[s], t_save, table,
+                      observer_p, observer_data, observer_rows, work)  # fmt: skip
             else:
                 # A Brownian bridge from (at, W) to (length, dW), then a step of its own to the save time; x stays.
-                fill_normals(side[d:], rank * RANK_STRIDE + k * m, path, BRIDGE, key)
+                fill_normals(fresh, rank * RANK_STRIDE + k * m, path, BRIDGE, key)
                 pull = (offset - at) / (length - at)
                 spread = np.sqrt((offset - at) * (length - offset) / (length - at))
                 for j in range(m):
                     for b in range(n_columns):
                         start = bridge[j, b] if rank > 0 else 0.0
-                        bridge[j, b] = start + pull * (dW[j, b] - start) + spread * side[d + j, b]
-                for i in range(d):
-                    for b in range(n_columns):
-                        side[i, b] = x[i, b]
+                        bridge[j, b] = start + pull * (dW[j, b] - start) + spread * fresh[j, b]
+                _copy(side, x)
+                _fill(h, offset)
                 for b in range(n_columns):
-                    h[b] = offset
                     status0[b] = status[b]
-                if aux.shape[0] > 0:
-                    fill_aux(aux, bridge, h, path, -1 - s, key, p, data, work)
-                step(increment, correction, side[:d], t, h, bridge, aux, status0, work, p, data)
-                for b in range(n_columns):
-                    t[b] = t0 + k * h_step + offset
-                _save(saved[s], side[:d], acc, status0, t, table, observer_p, observer_data, observer_rows, work)
-                for b in range(n_columns):
-                    t[b] = t0 + k * h_step
-                    h[b] = length
                 at = offset
                 rank += 1
+                if aux.shape[0] > 0:
+                    fill_aux(aux, bridge, h, path, rank * RANK_STRIDE + k, key, p, data, work)
+                step(increment, correction, side, t, h, bridge, aux, status0, work, p, data)
+                _save(saved[s], side, acc, status0, save_time[s], t_save, table,
+                      observer_p, observer_data, observer_rows, work)  # fmt: skip
+                _fill(h, length)
             s += 1
-        tracked = tracker_rows[SLOTS] > 0 and k % track_every == 0
+            next_save = save_step[s] if s < n_saves else -1
+        tracked = tracking and k % track_every == 0
         if careful or tracked:
-            for i in range(d):
-                for b in range(n_columns):
-                    x0[i, b] = x[i, b]
+            _copy(x0, x)
         if careful:
             for b in range(n_columns):
                 status0[b] = status[b]
@@ -167,31 +189,29 @@ def _window(
                 if status[b] != OK:
                     if status0[b] == OK:
                         first_bad[b] = k + 1
-                    for i in range(d):
+                    for i in range(x.shape[0]):
                         x[i, b] = x0[i, b]
         if tracked:
             if careful:
-                for i in range(acc.shape[0]):
-                    for b in range(n_columns):
-                        x0[d + i, b] = acc[i, b]
+                _copy(acc0, acc)
             for j in range(SLOTS):
                 if tracker_rows[j + 1] > tracker_rows[j]:
                     row = 4 + SLOTS + j
                     track = _tracker(table[row, 0], table[row, 1], table[row, 2])
                     rows = acc[tracker_rows[j] : tracker_rows[j + 1]]
-                    track(rows, x0[:d], x, t, h, tracker_p[j], tracker_data[j], work)
+                    track(rows, x0, x, t, h, tracker_p[j], tracker_data[j], work)
             if careful:
                 for b in range(n_columns):
                     if status[b] != OK:
                         for i in range(acc.shape[0]):
-                            acc[i, b] = x0[d + i, b]
+                            acc[i, b] = acc0[i, b]
     return s
 
 
 @kernel(types.void(*_KERNELS, *_GRID, *_SAVES, *_STATE, BLOCK, BLOCK, *(types.int64,) * 4, VECTOR))
 def advance(
     table, p, data, observer_p, observer_data, observer_rows, tracker_p, tracker_data, tracker_rows, track_every,
-    t0, h_step, h_last, n_steps, save_step, save_offset, saved,
+    t0, h_step, h_last, n_steps, save_step, save_offset, save_time, saved,
     x, acc, status, first_bad, path, key,
     noise_in, noise_out, k0, k1, m, n_aux, work,
 ):  # fmt: skip
@@ -199,71 +219,64 @@ def advance(
     d, n = x.shape
     q = acc.shape[0]
     window = WINDOW
-    if m > 0:
-        window = max(1, min(WINDOW, NOISE_BUDGET // (m * n)))
-    x0 = np.empty((d + q, n))
-    side = np.empty((d + m, n))
-    bridge = np.empty((m, n))
+    if m > 0:  # enough numbers for whole packs, few enough for the cache
+        window = max(1, min(max(WINDOW, FEW_NUMBERS // (m * n)), NOISE_BUDGET // (m * n)))
+    x0, side, start = np.empty((d, n)), np.empty((d, n)), np.empty((d, n))
+    acc0, acc_start = np.empty((q, n)), np.empty((q, n))
+    bridge, fresh = np.empty((m, n)), np.empty((m, n))
     aux = np.empty((n_aux, n))
-    t = np.empty(n)
-    h = np.empty(n)
+    t, h, t_save = np.empty(n), np.empty(n), np.empty(n)
     status0 = np.empty(n, np.int64)
-    start = np.empty((d + q, n))
-    noise = np.empty((window * m if m > 0 else window, n if m > 0 else 0))
-    s = 0
-    while s < save_step.shape[0] and save_step[s] < k0:
-        s += 1
+    noise = np.empty((window * m, n))
+    s = np.searchsorted(save_step, k0)
     careful = False
     for b in range(n):
         careful = careful or status[b] != OK
-    k = k0
-    while k < k1:
-        n_window = min(window, k1 - k)
-        rows = noise[: n_window * m] if m > 0 else noise[:n_window]
+    for k in range(k0, k1, window):
+        k_end = min(k + window, k1)
         if m > 0:
+            rows = noise[: (k_end - k) * m]
             if noise_in.shape[0] > 0:
-                rows[:] = noise_in[(k - k0) * m : (k - k0 + n_window) * m]
+                rows[:] = noise_in[(k - k0) * m : (k_end - k0) * m]
             else:
                 fill_normals(rows, k * m, path, DRIVING, key)
-                for i in range(n_window):
-                    root = np.sqrt(h_last if k + i == n_steps - 1 else h_step)
-                    for j in range(i * m, (i + 1) * m):
-                        for b in range(n):
-                            rows[j, b] *= root
+                full = m * (min(k_end, n_steps - 1) - k)  # rows of steps of full length
+                _scale(rows, 0, full, np.sqrt(h_step))
+                _scale(rows, full, rows.shape[0], np.sqrt(h_last))
             if noise_out.shape[0] > 0:
-                noise_out[(k - k0) * m : (k - k0 + n_window) * m] = rows
+                noise_out[(k - k0) * m : (k_end - k0) * m] = rows
         if not careful:
-            start[:d] = x
-            start[d:] = acc
+            start[:] = x
+            acc_start[:] = acc
         s_start = s
         s = _window(
             table, p, data, observer_p, observer_data, observer_rows,
             tracker_p, tracker_data, tracker_rows, track_every,
-            t0, h_step, h_last, n_steps, save_step, save_offset, saved,
-            x, acc, status, first_bad, path, key, x0, side, bridge, aux, t, h, status0, work,
-            rows, k, s, careful,
+            t0, h_step, h_last, n_steps, save_step, save_offset, save_time, saved,
+            x, acc, status, first_bad, path, key,
+            x0, acc0, side, bridge, fresh, aux, t, h, t_save, status0, work,
+            noise.reshape(-1), k, k_end, s, careful,
         )  # fmt: skip
         if not careful:
             bad = not _columns_finite(x)
             for b in range(n):
                 bad = bad or status[b] != OK
             if bad:
-                x[:] = start[:d]
-                acc[:] = start[d:]
+                x[:] = start
+                acc[:] = acc_start
                 status[:] = OK
                 s = _window(
                     table, p, data, observer_p, observer_data, observer_rows,
                     tracker_p, tracker_data, tracker_rows, track_every,
-                    t0, h_step, h_last, n_steps, save_step, save_offset, saved,
-                    x, acc, status, first_bad, path, key, x0, side, bridge, aux, t, h, status0, work,
-                    rows, k, s_start, True,
+                    t0, h_step, h_last, n_steps, save_step, save_offset, save_time, saved,
+                    x, acc, status, first_bad, path, key,
+                    x0, acc0, side, bridge, fresh, aux, t, h, t_save, status0, work,
+                    noise.reshape(-1), k, k_end, s_start, True,
                 )  # fmt: skip
                 for b in range(n):
                     careful = careful or status[b] != OK
-        k += n_window
     if k1 == n_steps:
-        for b in range(n):
-            t[b] = t0 + (n_steps - 1) * h_step + h_last
         while s < save_step.shape[0]:
-            _save(saved[s], x, acc, status, t, table, observer_p, observer_data, observer_rows, work)
+            _save(saved[s], x, acc, status, save_time[s], t_save, table,
+                  observer_p, observer_data, observer_rows, work)  # fmt: skip
             s += 1

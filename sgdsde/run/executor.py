@@ -1,4 +1,4 @@
-"""Who runs the blocks: a pool of threads, or any `concurrent.futures.Executor`.
+"""Who runs the blocks: this thread, a pool of threads, or any `concurrent.futures.Executor`.
 
 A few blocks are in flight at a time; each goes round (submit, advance for a while, come back) until it is finished, so
 that progress, Ctrl-C and checkpoints live between the calls and no memory grows with the number of paths. For a
@@ -9,20 +9,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from typing import Any, Protocol
-
-from numba import cloudpickle
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
+from typing import Protocol
 
 from sgdsde.run.blas import one_blas_thread
 from sgdsde.run.interrupt import Interrupt
 from sgdsde.run.job import Block, Job, advance_block
+from sgdsde.run.remote import Remote
 
 __all__ = ["available_cores", "run_blocks"]
 
 SECONDS = 0.1
 """A block goes on for about this long before it comes back."""
-SECONDS_REMOTE = 0.5
+
+Send = Callable[[Block], "Future[Block | None]"]
 
 
 def available_cores() -> int:
@@ -62,89 +70,83 @@ def run_blocks(
 
     Threads stop within one call of the engine; work that an executor had started is waited for.
     """
-    if executor is not None:
+    if executor is not None and not isinstance(executor, ThreadPoolExecutor):
         width = 2 * (getattr(executor, "_max_workers", None) or available_cores())
-        return _rounds(job, blocks, visitor, _Remote(job, executor, chunk), width)
-    with one_blas_thread(), ThreadPoolExecutor(threads, thread_name_prefix="sgdsde") as pool:
+        remote = Remote(job, executor, chunk)
+        return _rounds(job, blocks, visitor, remote.send, width)
+    with one_blas_thread():
+        if executor is not None:
+            return _rounds(job, blocks, visitor, _pooled(executor, job, chunk), executor._max_workers + 1)
+        if threads == 1:
+            return _rounds(job, blocks, visitor, _inline(job, chunk), 1)
+        with ThreadPoolExecutor(threads, thread_name_prefix="sgdsde") as pool:
+            return _rounds(job, blocks, visitor, _pooled(pool, job, chunk), threads + 1)
 
-        def send(block: Block) -> Future[Block]:
-            return pool.submit(advance_block, job, block, SECONDS, chunk)
 
-        return _rounds(job, blocks, visitor, send, threads + 1)
+def _pooled(pool: Executor, job: Job, chunk: int | None) -> Send:
+    return lambda block: pool.submit(advance_block, job, block, SECONDS, chunk)
+
+
+def _inline(job: Job, chunk: int | None) -> Send:
+    """One thread needs no pool: the work is done while it is being sent."""
+
+    def send(block: Block) -> Future[Block | None]:
+        future: Future[Block | None] = Future()
+        try:
+            future.set_result(advance_block(job, block, SECONDS, chunk))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    return send
 
 
 def _rounds(
-    job: Job, blocks: Iterator[Block], visitor: Visitor, send: Callable[[Block], Future[Block]], width: int
+    job: Job, blocks: Iterator[Block], visitor: Visitor, send: Send, width: int
 ) -> tuple[dict[int, Block], bool]:
     under_way: dict[int, Block] = {}
-    flying: dict[Future[Block], int] = {}
+    flying: dict[Future[Block | None], tuple[int, int]] = {}  # number of the block, its steps when it left
     held: list[Block] = []
 
     def launch(block: Block) -> None:
-        under_way[block.index] = block
-        flying[send(block)] = block.index
+        under_way[block.index], k = block, block.k
+        flying[send(block)] = block.index, k
 
-    def land(future: Future[Block]) -> None:
+    def land(future: Future[Block | None]) -> None:
+        index, k = flying.pop(future)
         block = future.result()
-        visitor.moved(block, block.k - before.pop(flying.pop(future)))
-        under_way[block.index] = block
+        if block is None:  # a worker that has not got the job yet
+            held.append(under_way[index])
+            return
+        visitor.moved(block, block.k - k)
         if block.k >= job.grid.n_steps:
-            del under_way[block.index]
+            del under_way[index]
             visitor.finished(block)
         else:
+            under_way[index] = block
             held.append(block)
 
-    before: dict[int, int] = {}
     with Interrupt() as interrupt:
         try:
             while not interrupt.asked:
                 if not (visitor.wants_rest() and flying):
                     while held:
-                        block = held.pop(0)
-                        before[block.index] = block.k
-                        launch(block)
-                    while len(flying) < width and (started := next(blocks, None)) is not None:
-                        before[started.index] = started.k
-                        launch(started)
+                        launch(held.pop(0))
+                    while len(flying) < width and not interrupt.asked and (new := next(blocks, None)) is not None:
+                        launch(new)
                 if not flying:
-                    return {}, False
+                    return under_way, interrupt.asked
                 for future in wait(flying, return_when=FIRST_COMPLETED).done:
                     land(future)
                 if visitor.wants_rest() and not flying:
                     visitor.at_rest(under_way)
-        except KeyboardInterrupt:
-            interrupt.asked = True
         finally:
             for future in flying:
                 future.cancel()
             wait(flying)
         for future in list(flying):
-            if not future.cancelled():
+            try:
                 land(future)
-        visitor.at_rest(under_way)
+            except (CancelledError, BrokenExecutor, KeyboardInterrupt):
+                pass  # the block stays as it was when it left
     return under_way, True
-
-
-class _Remote:
-    """Sends blocks to an executor: the job as bytes that a worker unpacks once, the block as it is."""
-
-    def __init__(self, job: Job, executor: Executor, chunk: int | None) -> None:
-        self.payload = cloudpickle.dumps(job)
-        self.executor = executor
-        self.chunk = chunk
-
-    def __call__(self, block: Block) -> Future[Block]:
-        return self.executor.submit(work_remotely, self.payload, block, SECONDS_REMOTE, self.chunk)
-
-
-_jobs: dict[bytes, Any] = {}
-
-
-def work_remotely(payload: bytes, block: Block, seconds: float, chunk: int | None) -> Block:
-    """In the worker: unpack the job (kept for the next call) and take the block further."""
-    if payload not in _jobs:
-        while len(_jobs) >= 4:
-            _jobs.pop(next(iter(_jobs)))
-        _jobs[payload] = cloudpickle.loads(payload)
-    with one_blas_thread():
-        return advance_block(_jobs[payload], block, seconds, chunk)

@@ -10,6 +10,7 @@ import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError
+from sgdsde.run.memory import refuse_more_than_half
 
 __all__ = ["Grid", "Saves", "make_grid", "make_saves", "time_span"]
 
@@ -59,7 +60,7 @@ def make_grid(t0: float, t1: float, dt: float) -> Grid:
         h = (t1 - t0) / nearest
         return Grid(t0, t1, h, h, nearest)
     n_steps = math.ceil(ratio)
-    return Grid(t0, t1, dt, t1 - (t0 + (n_steps - 1) * dt), n_steps)
+    return Grid(t0, t1, dt, (t1 - t0) - (n_steps - 1) * dt, n_steps)
 
 
 def make_saves(grid: Grid, t_eval: Any, *, keep: str, on_grid: bool) -> Saves:
@@ -75,22 +76,38 @@ def make_saves(grid: Grid, t_eval: Any, *, keep: str, on_grid: bool) -> Saves:
         wanted = np.array([grid.t0, grid.t1])
     elif isinstance(t_eval, str):
         _check.choice("t_eval", t_eval, ["steps"])
+        _refuse_many(grid.n_steps + 1)
         steps = np.arange(grid.n_steps + 1)
         return Saves(grid.time(steps), steps, np.zeros(steps.size))
     elif np.ndim(t_eval) == 0:
-        wanted = np.linspace(grid.t0, grid.t1, _check.count("t_eval", t_eval, least=2))
+        n_times = _check.count("t_eval", t_eval, least=2)
+        _refuse_many(n_times)
+        wanted = np.linspace(grid.t0, grid.t1, n_times)
     else:
         wanted = _check.times("t_eval", t_eval, grid.t0, grid.t1)
     if on_grid:
-        steps = np.unique(np.rint((wanted - grid.t0) / grid.h).astype(np.int64))
+        steps = np.rint((wanted - grid.t0) / grid.h).astype(np.int64)
+        steps = np.unique(np.where(wanted == grid.t1, grid.n_steps, np.minimum(steps, grid.n_steps)))
         return Saves(grid.time(steps), steps, np.zeros(steps.size))
-    tolerance = max(ROUNDING * grid.h, 4 * np.finfo(float).eps * max(abs(grid.t0), abs(grid.t1)))
-    steps = np.floor((wanted - grid.t0) / grid.h).astype(np.int64)
-    steps = np.minimum(steps, grid.n_steps - 1)
-    steps -= (wanted < grid.t0 + steps * grid.h).astype(np.int64)
-    offset = wanted - (grid.t0 + steps * grid.h)
+    return _between(grid, wanted)
+
+
+def _between(grid: Grid, wanted: np.ndarray) -> Saves:
+    """Each time as the grid point before it and an offset; what misses a grid point by rounding alone is on it."""
+    past = wanted - grid.t0
+    steps = np.minimum(np.floor(past / grid.h).astype(np.int64), grid.n_steps - 1)
+    steps = np.maximum(steps - (past < steps * grid.h), 0)
+    offset = past - steps * grid.h
     length = np.where(steps == grid.n_steps - 1, grid.h_last, grid.h)
+    tolerance = np.maximum(ROUNDING * grid.h, 4 * np.finfo(float).eps * np.abs(wanted))
+    tolerance = np.minimum(tolerance, length / 4)
     end = offset >= length - tolerance
     steps = np.where(end, steps + 1, steps)
     offset = np.where(end | (offset <= tolerance), 0.0, offset)
-    return Saves(wanted, np.maximum(steps, 0), offset)
+    steps[wanted == grid.t1], offset[wanted == grid.t1] = grid.n_steps, 0.0
+    steps[wanted == grid.t0], offset[wanted == grid.t0] = 0, 0.0
+    return Saves(wanted, steps, offset)
+
+
+def _refuse_many(n_times: int) -> None:
+    refuse_more_than_half(8.0 * 4 * n_times, f"saving at {n_times} times", ["fewer times in t_eval"])

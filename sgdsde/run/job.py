@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sgdsde._address import addresses
+from sgdsde._address import address
 from sgdsde._errors import INTERRUPTED, OK
 from sgdsde.equation._equation import Equation
 from sgdsde.run.grid import Grid, Saves
@@ -21,8 +21,10 @@ from sgdsde.schemes import Scheme, get_scheme, methods
 
 __all__ = ["Block", "Job", "advance_block", "by_name", "start_block"]
 
-FIRST_CHUNK = 256
+FIRST_CHUNK = 16
 """Steps of the first call of a block; later ones are sized by the clock."""
+GROWTH = 8
+"""Calls grow by this factor until they take long enough."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class Program:
             *_filled([w.kernel for w in trackers.values()], idle.no_tracker, SLOTS),
         ]
         arguments = (
-            np.concatenate([addresses([f], signature) for f, signature in zip(functions, SIGNATURES, strict=True)]),
+            np.array([address(f, signature) for f, signature in zip(functions, SIGNATURES, strict=True)]),
             _owned(kernels.p),
             _owned(kernels.data),
             *_slots(list(observers.values()), SLOTS),
@@ -159,9 +161,8 @@ class Block:
     saved: np.ndarray  # (n_saves, d + observed + tracked, B)
     noise_in: np.ndarray  # (n_steps·m, B), or no rows
     noise_out: np.ndarray  # (n_steps·m, B), or no rows
-    k: int = 0
-    steps_per_call: int = FIRST_CHUNK
-    extra: dict[str, Any] = field(default_factory=dict)
+    k: int = field(default=0, kw_only=True)
+    steps_per_call: int = field(default=FIRST_CHUNK, kw_only=True)
 
     def interrupted(self) -> Block:
         """The same block given up where it stands."""
@@ -206,6 +207,7 @@ def advance_block(job: Job, block: Block, seconds: float, chunk: int | None = No
             *program.grid,
             job.saves.step,
             job.saves.offset,
+            job.saves.times,
             block.saved,
             block.x,
             block.acc,
@@ -226,8 +228,8 @@ def advance_block(job: Job, block: Block, seconds: float, chunk: int | None = No
         before, now = now, time.perf_counter()
         if chunk is not None or now - begin >= seconds:
             break
-        if now - before < seconds / 4:
-            block.steps_per_call = n_steps * 2
+        if now - before < seconds / (2 * GROWTH):
+            block.steps_per_call = n_steps * GROWTH
     if now - before > seconds:
         block.steps_per_call = max(1, block.steps_per_call // 2)
     return block

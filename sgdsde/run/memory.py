@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["free_memory"]
+from sgdsde._errors import TooLargeError
+
+__all__ = ["free_memory", "refuse_more_than_half"]
+
+NEGLIGIBLE = 1 << 25
+"""Bytes that are not worth asking the operating system for."""
+
+
+def refuse_more_than_half(n_bytes: float, what: str, advice: Sequence[str]) -> None:
+    """TooLargeError where keeping `what` would take more than half of the free memory."""
+    if n_bytes <= NEGLIGIBLE:
+        return
+    free = free_memory()
+    if n_bytes > free / 2:
+        raise TooLargeError(
+            f"{what} takes {_size(n_bytes)}, more than half of the {_size(free)} that are free; "
+            f"use {', or '.join(advice)}"
+        )
+
+
+def _size(n_bytes: float) -> str:
+    power = min(int(math.log(max(n_bytes, 1), 1024)), 6)
+    return f"{n_bytes / 1024**power:.3g} {['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'][power]}"
 
 
 def free_memory() -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sgdsde._errors import ArgumentError
 
-__all__ = ["Report", "reporter"]
+__all__ = ["Line", "Report", "reporter"]
 
 Report = Callable[[float], None]
 
@@ -19,13 +19,13 @@ def reporter(progress: Any, label: str = "") -> Report | None:
     if progress is None or progress is False:
         return None
     if progress is True:
-        return _Line(label)
+        return Line(label)
     if not callable(progress):
         raise ArgumentError(f"progress must be True, False or a function of the fraction done, got {progress!r}")
     return progress
 
 
-class _Line:
+class Line:
     """One line that rewrites itself; on something that is not a terminal, a line now and then."""
 
     def __init__(self, label: str) -> None:
@@ -51,3 +51,8 @@ class _Line:
             file=sys.stderr,
             flush=True,
         )
+
+    def break_off(self) -> None:
+        """The run ends early: leave the line as it is."""
+        if self.shown and sys.stderr.isatty():
+            print(file=sys.stderr, flush=True)

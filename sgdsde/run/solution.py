@@ -9,6 +9,7 @@ import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import DIVERGED, INTERRUPTED, OK, STATUS_WORDS, SgdsdeError
+from sgdsde.random.stream import RNG_VERSION
 from sgdsde.run.statistics import Moments, moments_of
 
 __all__ = ["Solution"]
@@ -38,6 +39,8 @@ class Solution:
     n_diverged : int
     message, method, seed, dt, n_steps
         What was done; ``rng=sol.seed`` repeats it to the bit.
+    rng_version : int
+        Raised by a release in which the same seed gives other numbers than before.
     steps, tracked_steps : (n_times,) arrays
         Steps taken, and steps tracked, up to each time.
     """
@@ -63,6 +66,7 @@ class Solution:
     moments: Moments | None
     dW: np.ndarray | None = None
     track: dict[str, Any] = field(default_factory=dict)
+    rng_version: int = RNG_VERSION
 
     @property
     def y(self) -> np.ndarray:

@@ -55,7 +55,10 @@ def _merge(a, b, i, j):
     """Fold column j of b into column i of a (fields along the first axis)."""
     n_a, n_b = a[0, i], b[0, j]
     n = n_a + n_b
-    if n_b > 0.0:
+    if n_a == 0.0:
+        for f in range(1, FIELDS):
+            a[f, i] = b[f, j]
+    elif n_b > 0.0:
         delta = b[1, j] - a[1, i]
         a[1, i] += delta * (n_b / n)
         a[2, i] += b[2, j] + delta * delta * (n_a * n_b / n)

@@ -3,8 +3,8 @@
 Two linear layers, finitely many samples with label noise, C of B = I. Discrete SGD and Euler-Maruyama have an exact
 one-step mean, which splits the change of C into noise term, gradient term and decay; what is left is a martingale, and
 for SGD every single step obeys C' = (1-2ηγ)²C + η²ĝᵀAĝ to rounding. At a fixed time the martingale of C is of order
-η^{3/2} for SGD, where a general observable has η^{1/2}, and of order h^{1/2} for Euler-Maruyama on one SDE (fixed σ²): it
-is an error of the scheme, not of the law. The gap of the continuous law shrinks with the step.
+η^{3/2} for SGD, where a general observable has η^{1/2}, and of order h^{1/2} for Euler-Maruyama on one SDE (fixed σ²):
+it is an error of the scheme, not of the law. The gap of the continuous law shrinks with the step.
 
 Controls: half the noise term (4γC = σ²Tr would be the fixed point); a matrix A that is no symmetry.
 """

@@ -89,15 +89,17 @@ class DeepLinear(Model):
     def work(self, n: int) -> tuple[int, int]:
         """Scratch for passes over n samples: bounded for large n but for the weights, n doubles."""
         from sgdsde.models.deep_linear_passes import CHUNK
+        from sgdsde.models.deep_linear_step import FEW
 
         rows = min(n, CHUNK)
-        n0, n_out, widest, outputs = self.dims[0], self.dims[-1], max(self.dims), sum(self.dims[1:])
-        largest = max(r * c for r, c in self.shapes.values())
-        through = n0 * (outputs + 2 * n_out) + rows * n_out
-        passes = largest + max(rows * outputs, through)
+        d, n0, n_out, widest, outputs = self.dim, self.dims[0], self.dims[-1], max(self.dims), sum(self.dims[1:])
+        largest = max(r * c for r, c in self._matrices)
+        gradient = largest + max(rows * outputs, n0 * (outputs + 2 * n_out) + rows * n_out)
+        step = 2 * d + rows * (1 + n0 + n_out) + gradient
         tangent = 3 * rows * outputs + rows + max(rows * widest, largest)
-        batch = rows * (1 + n0 + n_out)
-        return 5 * self.dim + n + batch + max(passes, tangent), 0
+        charge = rows * outputs + max(rows * widest, largest)
+        few = 2 * FEW * outputs
+        return max(n + 2 * d + gradient, step, n + 3 * d + max(gradient, tangent), n + 4 * d + charge, d + few), 0
 
     # --- symmetry -----------------------------------------------------------------------------------------------------
 

@@ -43,7 +43,7 @@ def _packed(X: Any, Y: Any) -> bool:
     if not isinstance(X, np.ndarray) or not isinstance(Y, np.ndarray):
         return False
     base = X.base
-    if not isinstance(base, np.ndarray) or base is not Y.base or base.ndim != 1 or base.dtype != np.float64:
+    if not isinstance(base, np.ndarray) or base.ndim != 1 or base.dtype != np.float64:
         return False
     if not X.flags.c_contiguous or not Y.flags.c_contiguous or X.size + Y.size != base.size:
         return False

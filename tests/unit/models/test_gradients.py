@@ -32,7 +32,8 @@ def test_the_weighted_pass_is_the_weighted_sum_of_single_gradients(case):
 
 
 def test_both_routes_of_the_deep_linear_pass_are_among_the_cases(make_case):
-    for dims, n, collapsed in (([3, 3, 3], 2500, True), ([6, 1, 5], 1500, False), ([3, 2], 5, False)):
+    cases = ([3, 3, 3], 2500, True), ([64, 10, 10], 1797, True), ([6, 1, 5], 1500, False), ([3, 2], 5, False)
+    for dims, n, collapsed in cases:
         case = make_case(DeepLinear(dims), n)
         assert is_collapsed(case.samples.numbers, n) == collapsed
 

@@ -67,9 +67,10 @@ def test_nothing_is_allocated_per_call(case, name, batch):
     assert counts[0] == counts[1]
 
 
-@pytest.mark.parametrize("batch", [1, 4, 7])
+@pytest.mark.parametrize("batch", [1, 4, 7, None])
 @pytest.mark.parametrize("name", KERNELS)
 def test_no_kernel_writes_beyond_its_scratch(case, name, batch):
+    batch = case.n if batch is None else batch
     size = sum(w * k for w, k in zip(case.model.work(max(case.n, batch)), (1, 2)))
     memory = np.full(size + 2 * GUARD, 3.25)
     call(case, KERNELS[name], 1, memory[GUARD : GUARD + size], batch=batch)

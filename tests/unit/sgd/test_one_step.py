@@ -1,4 +1,4 @@
-"""Exact one-step laws of discrete SGD and of Euler-Maruyama, by enumeration through the package's own kernels (A4, A5)."""
+"""Exact one-step laws of SGD and of Euler-Maruyama, by enumeration through the package's own kernels (A4, A5)."""
 
 import itertools
 from types import SimpleNamespace

@@ -211,5 +211,5 @@ def _warn(solution: Solution) -> None:
         f"{solution.message}. Their values are NaN from there on, and so are means, unless skip_diverged=True. "
         "A smaller dt often helps.",
         DivergenceWarning,
-        stacklevel=level - 1,
+        stacklevel=level,
     )

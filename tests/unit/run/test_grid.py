@@ -14,7 +14,9 @@ def test_a_dt_that_divides_gives_that_many_equal_steps(t1, dt, n):
     assert grid.n_steps == n and grid.h == grid.h_last and abs(grid.h - dt) < 1e-15
 
 
-@pytest.mark.parametrize(("t0", "t1", "dt", "n"), [(0, 1, 0.3, 4), (0, 1, 0.7, 2), (0, 1, 5.0, 1), (1e9, 1e9 + 1, 0.3, 4)])
+@pytest.mark.parametrize(
+    ("t0", "t1", "dt", "n"), [(0, 1, 0.3, 4), (0, 1, 0.7, 2), (0, 1, 5.0, 1), (1e9, 1e9 + 1, 0.3, 4)]
+)
 def test_a_dt_that_does_not_divide_makes_the_last_step_shorter(t0, t1, dt, n):
     grid = make_grid(t0, t1, dt)
     assert grid.n_steps == n and grid.h == dt and 0 < grid.h_last < dt

@@ -73,7 +73,9 @@ def test_ends(eq):
 
 
 def test_one_path_has_no_axis_for_paths(eq):
-    one = sg.solve(eq.mixed, (0, 1), [0.3, -0.2], dt=0.1, rng=7, t_eval=5, save_noise=True, observe=lambda t, y, a, b: y)
+    one = sg.solve(
+        eq.mixed, (0, 1), [0.3, -0.2], dt=0.1, rng=7, t_eval=5, save_noise=True, observe=lambda t, y, a, b: y
+    )
     axis = sg.solve(eq.mixed, (0, 1), [0.3, -0.2], dt=0.1, rng=7, t_eval=5, save_noise=True, n_paths=1)
     assert one.y.shape == (5, 2) and axis.y.shape == (1, 5, 2) and eq.same(one.y, axis.y[0])
     assert one.dW.shape == (10, 3) and axis.dW.shape == (1, 10, 3)

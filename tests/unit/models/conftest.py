@@ -42,8 +42,8 @@ class Case:
     def p(self, gamma=0.3, s=0.7):
         return np.concatenate([[gamma, s], self.samples.numbers])
 
-    def scratch(self, columns=1):
-        fixed, per_path = self.model.work(self.n)
+    def scratch(self, columns=1, batch=0):
+        fixed, per_path = self.model.work(max(self.n, batch))
         return np.full(fixed + per_path * columns, np.nan)
 
 

@@ -121,8 +121,7 @@ def test_the_batch_step_is_the_mean_of_single_gradients(case, columns, size):
 
 def step(case, x, h, batch):
     made, b = case.model.compiled(), x.shape[1]
-    fixed, per_path = case.model.work(max(case.n, batch.shape[0]))
-    work = np.full(fixed + per_path * b, np.nan)
+    work = case.scratch(b, batch.shape[0])
     new = x.copy()
     made.step(
         made.increment, made.correction, new, np.zeros(b), h, np.zeros((0, b)), batch.astype(float),

@@ -62,7 +62,7 @@ def test_nothing_is_allocated_per_call(case, name, batch):
     counts = []
     for n in (1, 50):
         before = rtsys.get_allocation_stats()
-        call(case, KERNELS[name], n, case.scratch(2), batch=batch)
+        call(case, KERNELS[name], n, case.scratch(2, batch), batch=batch)
         counts.append(rtsys.get_allocation_stats().alloc - before.alloc)
     assert counts[0] == counts[1]
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError, ShapeError
-from sgdsde.algebra.block import Block, Dense, Diagonal, Sandwich, Zero, as_sandwich
+from sgdsde.algebra.block import Block, Dense, Diagonal, Zero
 from sgdsde.algebra.combine import combine, cut
+from sgdsde.algebra.sandwich import Sandwich, as_sandwich
 
 __all__ = ["Generator"]
 

@@ -158,7 +158,9 @@ def test_a_report_in_words_and_numbers(make_two_layer):
     assert report.remainder_size[0] == 0 and np.all(np.diff(report.remainder_size) > 0)
     spread = report.remainder.std(axis=0)
     assert 0.1 < spread[-1] / report.remainder_size[-1] < 10
-    assert np.isnan(report.z()[0]) and np.isfinite(report.z()[1:]).all()
+    jumps = np.diff(report.remainder, axis=1)
+    assert np.isnan(report.z()[0])
+    assert np.allclose(report.z()[2], report.remainder[:, 2].sum() / np.sqrt(np.sum(jumps[:, :2] ** 2)))
     parts = {part: mean for part, mean, _ in report.table()}
     assert parts["predicted"] == pytest.approx(parts["noise"] + parts["gradient"] + parts["decay"])
     text = repr(report)
@@ -178,6 +180,7 @@ def test_a_lost_path_shows_as_nan_or_is_left_out_on_demand(make_two_layer):
     assert np.isfinite(report.mean("delta")[:2]).all() and np.isnan(report.mean("delta")[2:]).all()
     assert np.allclose(report.mean("delta", skip_diverged=True)[3], report.delta[[0, 2], 3].mean())
     assert np.isfinite(report.stderr("remainder", skip_diverged=True)).all()
+    assert np.isnan(report.z()[2:]).all() and np.isfinite(report.z(skip_diverged=True)[1:]).all()
 
 
 def test_one_path_is_an_ensemble_of_one(make_two_layer):

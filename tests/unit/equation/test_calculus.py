@@ -75,6 +75,8 @@ def test_near_the_edge_of_the_domain(lab, noise):
     made = lab.correction(bound, x)[0]
     np.testing.assert_allclose(made[:3], 0.25, rtol=1e-5)
     np.testing.assert_allclose(made[3], 0.25, rtol=1e-2)  # the step suits the largest component
+    alone = lab.bind(zero, lambda t, y: (np.sqrt(y[0]),), 1.0, "scalar" if noise == "general" else noise)
+    np.testing.assert_allclose(lab.correction(alone, np.array([[1e-10, 1e-200]])), 0.25, rtol=1e-5)
     # As people write it; right down to states a thousand times smaller than a step of the differences would be.
     clipped = lab.bind(zero, lambda t, y: (np.sqrt(max(y[0], 0.0)),), 1.0, "scalar" if noise == "general" else noise)
     np.testing.assert_allclose(lab.correction(clipped, np.array([[1e-4, 1e-6, 1e-7]])), 0.25, rtol=1e-3)

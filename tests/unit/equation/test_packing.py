@@ -67,9 +67,11 @@ def test_round_trip_compiled():
     @numba.njit
     def copies(p, data):  # nothing that points into data may leave compiled code
         a, b, c, d, e, (f, (g, h)) = read(p, data)
-        return a, b, c, d.copy(), e.copy(), (f.copy(), (g.copy(), h))
+        return a, b, c, d[:, ::-1].copy(), e[:, ::2, ::3].copy(), (f[::2].copy(), (g[:, 1:].copy(), h))
 
-    assert as_bits(copies(*pack(args))) == as_bits(args)
+    a, b, c, d, e, (f, (g, h)) = args
+    wanted = (a, b, c, d[:, ::-1], e[:, ::2, ::3], (f[::2], (g[:, 1:], h)))
+    assert as_bits(copies(*pack(args))) == as_bits(wanted)
 
 
 def test_layout_tells_types_but_not_lengths():

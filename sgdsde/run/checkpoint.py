@@ -59,7 +59,7 @@ class Checkpoint:
         if not self.path.exists():
             return {}, {}
         try:
-            with np.load(self.path, allow_pickle=False) as file:
+            with open(self.path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             header = json.loads(str(arrays.pop("header")))
             return arrays, {"settings": dict(header["settings"]), "steps": dict(header["steps"])}

@@ -65,8 +65,8 @@ def run_blocks(
     threads: int,
     executor: Executor | None,
     chunk: int | None,
-) -> tuple[dict[int, Block], bool]:
-    """Run all blocks. Returns those that were under way when Ctrl-C came, and whether it came.
+) -> dict[int, Block]:
+    """Run all blocks. Returns those that were under way when Ctrl-C came.
 
     Threads stop within one call of the engine; work that an executor had started is waited for.
     """
@@ -101,9 +101,7 @@ def _inline(job: Job, chunk: int | None) -> Send:
     return send
 
 
-def _rounds(
-    job: Job, blocks: Iterator[Block], visitor: Visitor, send: Send, width: int
-) -> tuple[dict[int, Block], bool]:
+def _rounds(job: Job, blocks: Iterator[Block], visitor: Visitor, send: Send, width: int) -> dict[int, Block]:
     under_way: dict[int, Block] = {}
     flying: dict[Future[Block | None], tuple[int, int]] = {}  # number of the block, its steps when it left
     held: list[Block] = []
@@ -114,7 +112,13 @@ def _rounds(
 
     def land(future: Future[Block | None]) -> None:
         index, k = flying.pop(future)
-        block = future.result()
+        try:
+            block = future.result()
+        except (KeyboardInterrupt, BrokenExecutor, CancelledError) as error:
+            interrupt.asked = interrupt.asked or isinstance(error, KeyboardInterrupt)
+            if not interrupt.asked:
+                raise
+            return  # the same Ctrl-C ended the worker; the block stays as it was when it left
         if block is None:  # a worker that has not got the job yet
             held.append(under_way[index])
             return
@@ -130,12 +134,12 @@ def _rounds(
         try:
             while not interrupt.asked:
                 if not (visitor.wants_rest() and flying):
-                    while held:
+                    while held and not interrupt.asked:
                         launch(held.pop(0))
                     while len(flying) < width and not interrupt.asked and (new := next(blocks, None)) is not None:
                         launch(new)
                 if not flying:
-                    return under_way, interrupt.asked
+                    return under_way
                 for future in wait(flying, return_when=FIRST_COMPLETED).done:
                     land(future)
                 if visitor.wants_rest() and not flying:
@@ -145,8 +149,5 @@ def _rounds(
                 future.cancel()
             wait(flying)
         for future in list(flying):
-            try:
-                land(future)
-            except (CancelledError, BrokenExecutor, KeyboardInterrupt):
-                pass  # the block stays as it was when it left
-    return under_way, True
+            land(future)
+    return under_way

@@ -87,7 +87,7 @@ def integrate(
     resumed = {} if file is None else file.load(collector, settings_of(job, paths, states, given, keep, size))
     blocks = _blocks(job, collector, resumed, paths, states, given, size)
     visitor = _Visitor(job, collector, file, report, paths.n, resumed)
-    under_way, interrupted = run_blocks(
+    under_way = run_blocks(
         job, blocks, visitor, threads=min(cores, collector.done.size), executor=executor, chunk=chunk
     )
     if file is not None:
@@ -95,7 +95,7 @@ def integrate(
     for block in under_way.values():
         collector.add(block.interrupted(), finished=False)
     solution = _solution(job, collector, problem, states, paths, watched[1])
-    visitor.end(interrupted)
+    visitor.end(interrupted=not collector.done.all())
     _warn(solution)
     return solution
 
@@ -133,7 +133,7 @@ class _Visitor:
         if self.file is not None:
             self.file.save(under_way)
 
-    def end(self, interrupted: bool) -> None:
+    def end(self, *, interrupted: bool) -> None:
         if self.report is not None and not interrupted:
             self.report(1.0)
         elif isinstance(self.report, Line):

@@ -1,0 +1,191 @@
+"""A run that was killed goes on to the same bits; another run, or a damaged file, is refused with the reason."""
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import sgdsde as sg
+from sgdsde.run.checkpoint import Checkpoint
+
+START = [0.3, -0.2]
+RUN = dict(dt=0.01, n_paths=40, rng=3, t_eval=[0.105, 0.5, 1.0], block_size=8, chunk_steps=10, threads=2)
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_at(fraction):
+    def progress(done):
+        if done > fraction:
+            raise Stop
+
+    return progress
+
+
+def broken_off(eq, file, *, at=0.4, sde=None, **changes):
+    """Start a run that fails half way and leaves its checkpoint."""
+    run = {**RUN, "checkpoint": file, "checkpoint_every": 1e-9, **changes}
+    with pytest.raises(Stop):
+        sg.solve(sde or eq.mixed, (0, 1), START, progress=stop_at(at), **run)
+    return json.loads(str(np.load(file)["header"]))
+
+
+@pytest.mark.parametrize("keep", ["all", "final", "stats"])
+def test_a_run_goes_on_to_the_same_bits(eq, tmp_path, keep):
+    changes = {"keep": keep, "t_eval": None} if keep == "final" else {"keep": keep}
+    changes |= {"save_noise": True, "observe": {"f": lambda t, y, a, b: y[0]}}
+    header = broken_off(eq, tmp_path / "file", **changes)
+    assert header["steps"] or True
+    done = np.load(tmp_path / "file")["done-done"]
+    assert not done.all() and (done.any() or header["steps"])
+    whole = sg.solve(eq.mixed, (0, 1), START, **{**RUN, **changes})
+    fractions = []
+    rest = sg.solve(
+        eq.mixed, (0, 1), START, checkpoint=tmp_path / "file", progress=fractions.append, **{**RUN, **changes}
+    )
+    assert rest.success and fractions[0] > 0.3
+    assert eq.same(rest.mean(), whole.mean()) and eq.same(rest.var("f"), whole.var("f")) and eq.same(rest.dW, whole.dW)
+    if keep != "stats":
+        assert eq.same(rest.values, whole.values)
+    # The file now holds the whole run: nothing is left to do.
+    again = sg.solve(eq.mixed, (0, 1), START, checkpoint=tmp_path / "file", **{**RUN, **changes})
+    assert eq.same(again.mean(), whole.mean()) and [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+SCRIPT = """
+import pathlib, sys, time
+import sgdsde as sg
+
+def drift(t, y): return (-y[0] + y[1], -y[0] * y[1])
+def diffusion(t, y): return ((0.1, y[0]), (0.2, 0.1))
+sde = sg.SDE(drift, diffusion, dim=2)
+run = dict(dt=0.01, n_paths=64, rng=8, t_eval=7, block_size=8, chunk_steps=10)
+
+if __name__ == "__main__":
+    def hang(done):
+        if done > 0.5:
+            pathlib.Path("half").touch()
+            time.sleep(600)
+    sg.solve(sde, (0, 1), [1.0, 0.5], checkpoint="file", checkpoint_every=1e-9, progress=hang, **run)
+"""
+
+
+def test_a_killed_process_goes_on_in_another_one(eq, tmp_path, monkeypatch):
+    (tmp_path / "a_killed_run.py").write_text(SCRIPT)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    process = subprocess.Popen([sys.executable, "a_killed_run.py"], cwd=tmp_path, env=environment)
+    try:
+        deadline = time.monotonic() + 120
+        while not (tmp_path / "half").exists():
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.02)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    module = importlib.import_module("a_killed_run")
+    assert not np.load(tmp_path / "file")["done-done"].all()
+    fractions = []
+    rest = sg.solve(
+        module.sde, (0, 1), [1.0, 0.5], checkpoint=tmp_path / "file", progress=fractions.append, **module.run
+    )
+    assert fractions[0] > 0.3
+    assert eq.same(rest.y, sg.solve(module.sde, (0, 1), [1.0, 0.5], **module.run).y)
+
+
+def another_drift(t, y, a, b):
+    return (a * np.sin(y[1] + t), b * np.cos(y[0]) - 0.31 * y[1])
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"rng": 4}, r"seed was 3, now it is 4"),
+        ({"n_paths": 41}, r"n_paths was 40, now it is 41"),
+        ({"block_size": 16}, r"block_size was 8, now it is 16"),
+        ({"dt": 0.02}, r"dt was 0.01, now it is 0.02"),
+        ({"t_eval": 5}, "t_eval was"),
+        ({"keep": "stats"}, "keep was 'all', now it is 'stats'"),
+        ({"method": "milstein-symmetric"}, "method was 'euler-maruyama', now it is 'milstein-symmetric'"),
+        ({"args": (0.7, -0.41)}, "numbers was"),
+        ({"save_noise": True}, "save_noise was False, now it is True"),
+        ({"observe": {"f": lambda t, y, a, b: y[0]}}, "observe was"),
+        ({"path_index": range(40)}, "path_index was 'all'"),
+        ({"dW": np.zeros((40, 100, 3))}, "dW was None"),
+        ({"y0": [0.3, -0.1]}, "y0 was"),
+        ({"t_span": (0, 2)}, "t_span was"),
+        ({"sde": "drift"}, "functions was"),
+    ],
+)
+def test_another_run_is_refused_with_what_differs(eq, tmp_path, change, word):
+    broken_off(eq, tmp_path / "file")
+    before = (tmp_path / "file").read_bytes()
+    run = {**RUN, **change}
+    sde, span, y0 = eq.mixed, run.pop("t_span", (0, 1)), run.pop("y0", START)
+    if run.pop("sde", None):
+        another_drift.__name__ = another_drift.__qualname__ = "drift_two"
+        sde = sde.replace(drift=another_drift)
+    with pytest.raises(sg.ArgumentError, match=rf"belongs to another run: {word}.*delete the file or give another name"):
+        sg.solve(sde, span, y0, checkpoint=tmp_path / "file", **run)
+    assert (tmp_path / "file").read_bytes() == before
+
+
+def test_the_number_of_threads_may_change(eq, tmp_path):
+    run = {**RUN, "block_size": None, "n_paths": 300}
+    broken_off(eq, tmp_path / "file", **{**run, "threads": 1})
+    rest = sg.solve(eq.mixed, (0, 1), START, checkpoint=tmp_path / "file", **{**run, "threads": 2})
+    assert eq.same(rest.y, sg.solve(eq.mixed, (0, 1), START, **run).y)
+
+
+@pytest.mark.parametrize("damage", ["cut", "bytes", "text", "empty", "npz", "pickle"])
+def test_a_damaged_file_is_refused(eq, tmp_path, damage):
+    file = tmp_path / "file"
+    broken_off(eq, file)
+    whole = file.read_bytes()
+    if damage == "cut":
+        file.write_bytes(whole[: len(whole) // 2])
+    elif damage == "bytes":  # in the middle of an array: the archive's own checksum notices
+        at = len(whole) // 3
+        file.write_bytes(whole[:at] + bytes(255 - b for b in whole[at : at + 64]) + whole[at + 64 :])
+    elif damage == "npz":
+        with open(file, "wb") as out:
+            np.savez(out, x=np.zeros(3))
+    elif damage == "pickle":
+        with open(file, "wb") as out:
+            np.savez(out, header=np.array([object], dtype=object))
+    else:
+        file.write_bytes(b"" if damage == "empty" else b"not a checkpoint at all")
+    with pytest.raises(sg.ArgumentError, match="file' is not a checkpoint of sgdsde, or it is damaged .*delete the file"):
+        sg.solve(eq.mixed, (0, 1), START, checkpoint=file, **RUN)
+
+
+def test_names_that_cannot_be_used(eq, tmp_path):
+    for bad in (tmp_path, tmp_path / "no" / "file"):
+        with pytest.raises(sg.ArgumentError, match="checkpoint must name a file in a folder that exists"):
+            sg.solve(eq.mixed, (0, 1), START, checkpoint=bad, **RUN)
+    with pytest.raises(sg.ArgumentError, match="checkpoint must be the path of a file, got 3"):
+        sg.solve(eq.mixed, (0, 1), START, checkpoint=3, **RUN)
+    with pytest.raises(sg.ArgumentError, match="checkpoint_every must be positive"):
+        sg.solve(eq.mixed, (0, 1), START, checkpoint=tmp_path / "file", checkpoint_every=0, **RUN)
+
+
+def test_a_file_is_replaced_as_a_whole(eq, tmp_path, monkeypatch):
+    broken_off(eq, tmp_path / "file")
+    before = (tmp_path / "file").read_bytes()
+
+    def full(*args, **kwargs):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="disk full"):
+        sg.solve(eq.mixed, (0, 1), START, checkpoint=tmp_path / "file", **RUN)
+    assert (tmp_path / "file").read_bytes() == before
+    assert Checkpoint(tmp_path / "file", 1.0).block_size == 8

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from sgdsde import _check
-from sgdsde._errors import ArgumentError, ModelError
+from sgdsde._errors import ModelError
 from sgdsde.equation._equation import Kernels
 from sgdsde.schemes import Scheme
 
@@ -23,7 +21,7 @@ class BatchScheme(Scheme):
 
 
 class SGDRecursion:
-    """Discrete SGD of an `SGD` problem: no noise but the choice of batches, t = η·step, h = η.
+    """Discrete SGD of an `SGD` problem: no noise but the choice of batches, t = η·step, h = η. Run by `SGD.run`.
 
     Raises
     ------
@@ -50,13 +48,6 @@ class SGDRecursion:
 
     def __repr__(self) -> str:
         return f"{self.problem!r}.recursion()"
-
-    def bind(self, t0: float, y0: np.ndarray, args: Sequence[Any] | None = None) -> SGDRecursion:
-        """Itself, after a look at the start."""
-        if args is not None:
-            raise ArgumentError("args must be None for SGD: its numbers belong to the SGD problem")
-        _check.array("y0", y0, (self.dim,))
-        return self
 
     @property
     def scheme(self) -> Scheme:

@@ -129,5 +129,8 @@ def test_wrong_arguments_are_refused(make_problem):
             problem.run(wrong, 5, n_paths=2)
     with pytest.raises(ShapeError, match=r"y0 must have shape \(10,\), got \(9,\)"):
         sg.solve(problem.sde(), (0, 1), np.zeros(9))
+    for wrong in (problem, problem.recursion()):
+        with pytest.raises(ArgumentError, match=r"sde must be an SDE or the .sde\(\) of an SGD problem"):
+            sg.solve(wrong, (0, 1), np.zeros(10))
     with pytest.raises(ArgumentError, match="args must be None"):
         sg.solve(problem.sde(), (0, 1), np.zeros(10), args=(1.0,))

@@ -19,7 +19,7 @@ from sgdsde.run.collect import Collector, check_memory
 from sgdsde.run.executor import available_cores, run_blocks
 from sgdsde.run.grid import Grid, make_saves
 from sgdsde.run.job import Block, Job, by_name, start_block
-from sgdsde.run.paths import Paths, check_counters, given_noise, path_numbers, start_states
+from sgdsde.run.paths import Paths, check_block_size, check_counters, given_noise, path_numbers, start_states
 from sgdsde.run.paths import block_size as choose_block_size
 from sgdsde.run.progress import Line, Report, reporter
 from sgdsde.run.solution import Solution
@@ -71,6 +71,7 @@ def integrate(
     every = _check.count("track_every", track_every)
     kind = noise if noise is not None else equation.noise
     keep_noise = _check.flag("save_noise", save_noise)
+    block_size = check_block_size(block_size)
     report = reporter(progress, scheme.name)
     cores = _check.count("threads", threads) if threads is not None else available_cores()
     chunk = None if chunk_steps is None else _check.count("chunk_steps", chunk_steps, most=2**62)

@@ -11,7 +11,7 @@ from sgdsde._errors import ArgumentError, ShapeError
 from sgdsde.equation._equation import Equation
 from sgdsde.run.grid import Grid, Saves
 
-__all__ = ["Paths", "block_size", "check_counters", "given_noise", "path_numbers", "start_states"]
+__all__ = ["Paths", "block_size", "check_block_size", "check_counters", "given_noise", "path_numbers", "start_states"]
 
 LEAF = 256
 """Largest block; a power of two, as every block size is."""
@@ -81,8 +81,6 @@ def start_states(y0: Any, dim: int, paths: Paths, n_paths: int | None) -> np.nda
         wanted += f" or (n_paths, d) = ({n_paths}, {dim})"
     elif raw.ndim == 2 and raw.shape[1] == dim:
         hint = f"; with n_paths={raw.shape[0]} each row is the start of one path"
-    elif raw.ndim > 1 and raw.size == dim:
-        hint = "; flatten a matrix (C order), and reshape y inside the functions"
     raise ShapeError(f"y0 must have shape {wanted}, got {raw.shape}{hint}")
 
 
@@ -106,13 +104,20 @@ def given_noise(dW: Any, paths: Paths, n_steps: int, m: int, discrete: bool) -> 
     return noise
 
 
+def check_block_size(wanted: Any) -> int | None:
+    """A power of two, or None."""
+    if wanted is None:
+        return None
+    size = _check.count("block_size", wanted, most=LEAF)
+    if size & (size - 1):
+        raise ArgumentError(f"block_size must be a power of two, got {size}")
+    return size
+
+
 def block_size(wanted: int | None, equation: Equation, m: int, n_paths: int, cores: int) -> int:
     """Paths side by side: a power of two, small enough for the cache and for every core to have work."""
     if wanted is not None:
-        size = _check.count("block_size", wanted, most=LEAF)
-        if size & (size - 1):
-            raise ArgumentError(f"block_size must be a power of two, got {size}")
-        return size
+        return wanted
     size = LEAF
     if equation.block is not None:
         size = min(size, 1 << (max(1, equation.block).bit_length() - 1))

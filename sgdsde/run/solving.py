@@ -132,7 +132,8 @@ def solve(
     if args is not None and (isinstance(args, str) or not isinstance(args, Sequence)):
         raise ArgumentError(f"args must be a tuple of the functions' extra arguments, got {_check.show(args)}")
     start = _check.array("y0", y0)
-    equation = sde.bind(t0, start[0] if start.ndim == 2 and len(start) else start.reshape(-1), args)
+    rows = start.ndim == 2 and len(start) > 0 and start.shape[1] == getattr(sde, "dim", start.shape[1])
+    equation = sde.bind(t0, start[0] if rows else np.atleast_1d(start), args)
     if dt is None:
         dt = getattr(equation, "default_dt", None)
         if dt is None:

@@ -133,7 +133,9 @@ def test_another_run_is_refused_with_what_differs(eq, tmp_path, change, word):
     if run.pop("sde", None):
         another_drift.__name__ = another_drift.__qualname__ = "drift_two"
         sde = sde.replace(drift=another_drift)
-    with pytest.raises(sg.ArgumentError, match=rf"belongs to another run: {word}.*delete the file or give another name"):
+    with pytest.raises(
+        sg.ArgumentError, match=rf"belongs to another run: {word}.*delete the file or give another name"
+    ):
         sg.solve(sde, span, y0, checkpoint=tmp_path / "file", **run)
     assert (tmp_path / "file").read_bytes() == before
 
@@ -163,7 +165,9 @@ def test_a_damaged_file_is_refused(eq, tmp_path, damage):
             np.savez(out, header=np.array([object], dtype=object))
     else:
         file.write_bytes(b"" if damage == "empty" else b"not a checkpoint at all")
-    with pytest.raises(sg.ArgumentError, match="file' is not a checkpoint of sgdsde, or it is damaged .*delete the file"):
+    with pytest.raises(
+        sg.ArgumentError, match="file' is not a checkpoint of sgdsde, or it is damaged .*delete the file"
+    ):
         sg.solve(eq.mixed, (0, 1), START, checkpoint=file, **RUN)
 
 

@@ -110,7 +110,8 @@ def test_executors_of_others(eq, there):
         for executor in (threads, Immediate()):
             assert eq.same(here.y, sg.solve(there.sde, (0, 1), START, executor=executor, block_size=4, **RUN).y)
             assert eq.same(
-                here.mean(), sg.solve(there.sde, (0, 1), START, executor=executor, block_size=4, keep="stats", **RUN).mean()
+                here.mean(),
+                sg.solve(there.sde, (0, 1), START, executor=executor, block_size=4, keep="stats", **RUN).mean(),
             )
     for bad in (2, "processes", threading):
         with pytest.raises(sg.ArgumentError, match="executor must be a concurrent.futures.Executor"):

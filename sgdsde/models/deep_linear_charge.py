@@ -14,24 +14,14 @@ import numpy as np
 
 from sgdsde._abi import TRACK
 from sgdsde._jit import inline, kernel
-from sgdsde.models import model
+from sgdsde._views import matrix, rest, vector
+from sgdsde.models.charge_rows import add_step
 from sgdsde.models.deep_linear_passes import CHUNK, add, column, depth, forward, residual, split, width
 from sgdsde.models.deep_linear_sample import n_outputs
-from sgdsde.models.views import matrix, rest, vector
 
 __all__ = ["ABSENT", "SCALAR", "WHOLE", "charge_law"]
 
 ABSENT, SCALAR, WHOLE = 0, 1, 2
-
-SUM_H_CHARGE = model.SUM_H_CHARGE
-SUM_H2_CHARGE = model.SUM_H2_CHARGE
-SUM_H2_GRADIENT = model.SUM_H2_GRADIENT
-SUM_H_TRACE = model.SUM_H_TRACE
-SUM_CROSS = model.SUM_CROSS
-SUM_ABS_CROSS = model.SUM_ABS_CROSS
-SUM_QUADRATIC = model.SUM_QUADRATIC
-CHARGE = model.CHARGE
-SUM_SCALE = model.SUM_SCALE
 
 
 @inline
@@ -147,7 +137,7 @@ def _gradient_and_trace(out, theta, X, Y, n, q, a, c, work):
 
 @kernel(TRACK)
 def charge_law(acc, x0, x1, t, h, p, data, work):
-    """Adds one step to the rows named in `models.model`."""
+    """Adds one step to the rows of `charge_rows`."""
     q = rest(p, 1)
     d, n_columns = x0.shape
     n = int(q[0])
@@ -168,12 +158,6 @@ def charge_law(acc, x0, x1, t, h, p, data, work):
         push = _form(gradient, gradient, q, a, work)
         charge = _form(theta, theta, q, a, work)
         cross = 2.0 * decay * _form(theta, v, q, a, work)
-        acc[SUM_H_CHARGE, b] += h[b] * charge
-        acc[SUM_H2_CHARGE, b] += h[b] * h[b] * charge
-        acc[SUM_H2_GRADIENT, b] += h[b] * h[b] * push
-        acc[SUM_H_TRACE, b] += h[b] * (trace - push)
-        acc[SUM_CROSS, b] += cross
-        acc[SUM_ABS_CROSS, b] += abs(cross)
-        acc[SUM_QUADRATIC, b] += _form(v, v, q, a, work)
-        acc[CHARGE, b] = _form(moved, moved, q, a, work)
-        acc[SUM_SCALE, b] += a[0] * np.sqrt(_inner(theta, theta) * _inner(v, v))
+        lengths = _inner(theta, theta), _inner(v, v)
+        quadratic, end = _form(v, v, q, a, work), _form(moved, moved, q, a, work)
+        add_step(acc, b, h[b], charge, push, trace - push, cross, quadratic, end, a[0], lengths[0], lengths[1])

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from sgdsde._abi import INCREMENT
 from sgdsde._jit import kernel
+from sgdsde._views import matrix, rest, vector
 from sgdsde.models.deep_linear_passes import CHUNK, add_gradient, column, depth, forward, split, width
 from sgdsde.models.deep_linear_sample import sample_gradient
 from sgdsde.models.model import LOSSES, SAMPLE, WEIGHTED
-from sgdsde.models.views import matrix, rest, vector
 from sgdsde.models.weights import sde_weights
 
 __all__ = ["increment", "losses", "sample", "weighted"]

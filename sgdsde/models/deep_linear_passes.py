@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from sgdsde._jit import inline
-from sgdsde.models.views import matrix, rest, vector
+from sgdsde._views import matrix, rest, vector
 
 __all__ = [
     "CHUNK",

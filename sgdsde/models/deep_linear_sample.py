@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from sgdsde._jit import inline
+from sgdsde._views import matrix, vector
 from sgdsde.models.deep_linear_passes import depth, width
-from sgdsde.models.views import matrix, vector
 
 __all__ = ["few_step", "n_outputs", "sample_gradient"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sgdsde._abi import STEP
 from sgdsde._jit import inline, kernel
+from sgdsde._views import rest, vector
 from sgdsde.models.deep_linear_passes import CHUNK, add_gradient, column, depth, split, width
 from sgdsde.models.deep_linear_sample import few_step
-from sgdsde.models.views import rest, vector
 
 __all__ = ["step"]
 

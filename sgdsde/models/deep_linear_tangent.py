@@ -14,6 +14,7 @@ import numpy as np
 
 from sgdsde._abi import CORRECTION
 from sgdsde._jit import inline, kernel
+from sgdsde._views import matrix, rest, vector
 from sgdsde.models.deep_linear_passes import (
     CHUNK,
     add,
@@ -27,7 +28,6 @@ from sgdsde.models.deep_linear_passes import (
     width,
 )
 from sgdsde.models.deep_linear_sample import n_outputs
-from sgdsde.models.views import matrix, rest, vector
 
 __all__ = ["correction"]
 

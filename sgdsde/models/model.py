@@ -11,7 +11,7 @@ INCREMENT (`sgdsde._abi`), p = [γ, s, *q]           the SDE's, for the per-samp
 CORRECTION, p likewise, or None                     (σ²ρ/2)∇Tr Σ = (s²/2)(1/N)Σ_i H_i(g_i - ḡ) (theory A5)
 STEP, p likewise                                    discrete SGD in place: θ' = (1 - 2hγ)θ - h·(batch mean of ∇ℓ_i),
                                                     h = learning rate, aux (S, B) the indices of the batch
-TRACK, p = [γ, *q, *numbers of the generator]       the charge law, the rows named below
+TRACK, p = [γ, *q, *numbers of the generator]       the charge law, the rows of `charge_rows`
 """
 
 from __future__ import annotations
@@ -26,24 +26,11 @@ from sgdsde import _check
 from sgdsde._abi import INITIAL, VECTOR
 from sgdsde._errors import ArgumentError, ModelError
 
-__all__ = ["CHARGE_ROWS", "LOSSES", "SAMPLE", "WEIGHTED", "Compiled", "Model", "Samples"]
+__all__ = ["LOSSES", "SAMPLE", "WEIGHTED", "Compiled", "Model", "Samples"]
 
 WEIGHTED = types.void(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR)
 SAMPLE = types.void(VECTOR, VECTOR, types.int64, VECTOR, VECTOR, VECTOR)
 LOSSES = types.void(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR)
-
-# Rows of the TRACK kernel of a charge C(θ) = θᵀAθ, the same for every model. A step goes from x0 to x1; g, Σ, L at x0;
-# decay = 1 - 2γh; v = x1 - decay·x0 (the step without decay); cross = 2·decay·x0ᵀAv (zero for a symmetry: A4, A5).
-SUM_H_CHARGE = 0  # Σ h C(x0)
-SUM_H2_CHARGE = 1  # Σ h² C(x0)
-SUM_H2_GRADIENT = 2  # Σ h² ∇LᵀA∇L
-SUM_H_TRACE = 3  # Σ h Tr[ΣA]
-SUM_CROSS = 4  # Σ cross
-SUM_ABS_CROSS = 5  # Σ |cross|
-SUM_QUADRATIC = 6  # Σ vᵀAv
-CHARGE = 7  # C(x1), assigned and not added
-SUM_SCALE = 8  # Σ ‖A‖‖x0‖‖v‖: the size of which rounding is a part
-CHARGE_ROWS = 9
 
 SAMPLES_AT_ONCE = 256
 """Gradients that streaming functions hold at a time."""

@@ -10,7 +10,8 @@ import numpy as np
 from sgdsde import _check
 from sgdsde._errors import ModelError
 from sgdsde.algebra import Generator
-from sgdsde.models.model import CHARGE_ROWS, Compiled, Model, Samples
+from sgdsde.models.charge_rows import CHARGE_ROWS
+from sgdsde.models.model import Compiled, Model, Samples
 from sgdsde.models.packing import pack
 from sgdsde.models.population import Population, moments
 from sgdsde.run.watching import Watcher

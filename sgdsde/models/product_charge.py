@@ -5,33 +5,21 @@ p = [γ, *q, ‖A‖, diagonal of A (d)]. ∇LᵀA∇L = (2·scale·(β₁v - β
 
 from __future__ import annotations
 
-import numpy as np
-
 from sgdsde._abi import TRACK
 from sgdsde._jit import kernel
-from sgdsde.models import model
+from sgdsde._views import matrix, rest, vector
+from sgdsde.models.charge_rows import add_step
 from sgdsde.models.product_kernels import BETA1, BETA2, SCALE, value_and_slope, variance
-from sgdsde.models.views import matrix, rest, vector
 
 __all__ = ["NUMBERS", "charge_law"]
 
 NUMBERS = 10
 """Length of q."""
 
-SUM_H_CHARGE = model.SUM_H_CHARGE
-SUM_H2_CHARGE = model.SUM_H2_CHARGE
-SUM_H2_GRADIENT = model.SUM_H2_GRADIENT
-SUM_H_TRACE = model.SUM_H_TRACE
-SUM_CROSS = model.SUM_CROSS
-SUM_ABS_CROSS = model.SUM_ABS_CROSS
-SUM_QUADRATIC = model.SUM_QUADRATIC
-CHARGE = model.CHARGE
-SUM_SCALE = model.SUM_SCALE
-
 
 @kernel(TRACK)
 def charge_law(acc, x0, x1, t, h, p, data, work):
-    """Adds one step to the rows named in `models.model`."""
+    """Adds one step to the rows of `charge_rows`."""
     q = rest(p, 1)
     a = rest(q, NUMBERS)
     d, n_columns = x0.shape
@@ -55,12 +43,5 @@ def charge_law(acc, x0, x1, t, h, p, data, work):
             length += v * v
         mean = q[BETA1] * value[b] - q[BETA2]
         unit = 4.0 * q[SCALE] * q[SCALE] * along
-        acc[SUM_H_CHARGE, b] += h[b] * charge
-        acc[SUM_H2_CHARGE, b] += h[b] * h[b] * charge
-        acc[SUM_H2_GRADIENT, b] += h[b] * h[b] * unit * mean * mean
-        acc[SUM_H_TRACE, b] += h[b] * unit * variance(value[b], q)
-        acc[SUM_CROSS, b] += cross
-        acc[SUM_ABS_CROSS, b] += abs(cross)
-        acc[SUM_QUADRATIC, b] += quadratic
-        acc[CHARGE, b] = moved
-        acc[SUM_SCALE, b] += a[0] * np.sqrt(length0 * length)
+        push, trace = unit * mean * mean, unit * variance(value[b], q)
+        add_step(acc, b, h[b], charge, push, trace, cross, quadratic, moved, a[0], length0, length)

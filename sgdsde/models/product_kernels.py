@@ -12,8 +12,8 @@ import numpy as np
 
 from sgdsde._abi import CORRECTION, INCREMENT, STEP
 from sgdsde._jit import inline, kernel
+from sgdsde._views import matrix, rest, vector
 from sgdsde.models.model import LOSSES, SAMPLE, WEIGHTED
-from sgdsde.models.views import matrix, rest, vector
 from sgdsde.models.weights import sde_weights
 
 __all__ = ["correction", "increment", "losses", "rank_one", "sample", "step", "weighted"]

@@ -19,8 +19,8 @@ from sgdsde._abi import AUX, BLOCK, BRIDGE, CORRECTION, DRIVING, INCREMENT, INTS
 from sgdsde._address import function_at
 from sgdsde._errors import DIVERGED, OK
 from sgdsde._jit import inline, kernel
+from sgdsde._views import matrix
 from sgdsde.random.normal import fill_normals
-from sgdsde.schemes._scratch import block
 
 SLOTS = 4
 """Observers, and trackers, of one run."""
@@ -140,7 +140,7 @@ def _window(
             length = h_last
             _fill(h, h_last)
         _fill(t, t0 + k * h_step)
-        dW = block(noise, (k - k0) * m * n_columns, m, n_columns)
+        dW = matrix(noise, (k - k0) * m * n_columns, m, n_columns)
         rank = 0
         at = 0.0
         while next_save == k:

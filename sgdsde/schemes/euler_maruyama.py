@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from sgdsde._abi import STEP
 from sgdsde._jit import kernel
+from sgdsde._views import matrix, rest
 from sgdsde.schemes._scheme import NOISE_KINDS, Scheme
-from sgdsde.schemes._scratch import block, rest
 
 __all__ = ["SCHEME", "step"]
 
@@ -24,7 +24,7 @@ __all__ = ["SCHEME", "step"]
 @kernel(STEP)
 def step(increment, correction, x, t, h, dW, aux, status, work, p, data):
     d, n = x.shape
-    y = block(work, 0, d, n)
+    y = matrix(work, 0, d, n)
     increment(y, x, t, h, dW, p, data, rest(work, d * n))
     for i in range(d):
         for b in range(n):

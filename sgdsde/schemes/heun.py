@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from sgdsde._abi import STEP
 from sgdsde._jit import kernel
+from sgdsde._views import matrix, rest
 from sgdsde.schemes._scheme import NOISE_KINDS, Scheme
-from sgdsde.schemes._scratch import block, rest
 
 __all__ = ["SCHEME", "step"]
 
@@ -25,8 +25,8 @@ __all__ = ["SCHEME", "step"]
 @kernel(STEP)
 def step(increment, correction, x, t, h, dW, aux, status, work, p, data):
     d, n = x.shape
-    y = block(work, 0, d, n)
-    predicted = block(work, d * n, d, n)
+    y = matrix(work, 0, d, n)
+    predicted = matrix(work, d * n, d, n)
     end = rest(work, 2 * d * n)[:n]
     tail = rest(work, (2 * d + 1) * n)
     increment(y, x, t, h, dW, p, data, tail)

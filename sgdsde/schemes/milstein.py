@@ -34,9 +34,9 @@ import math
 
 from sgdsde._abi import STEP
 from sgdsde._jit import kernel
+from sgdsde._views import matrix, rest, zeros
 from sgdsde.schemes import euler_maruyama, milstein_symmetric
 from sgdsde.schemes._scheme import Scheme
-from sgdsde.schemes._scratch import block, rest, zeros
 
 __all__ = ["SCHEME"]
 
@@ -46,10 +46,10 @@ def apart(increment, correction, x, t, h, dW, aux, status, work, p, data):
     """Itô; component i sees one Brownian motion: number i (diagonal) or number 0 (scalar)."""
     d, n = x.shape
     m = dW.shape[0]
-    y = block(work, 0, d, n)
-    g = block(work, d * n, d, n)
-    support = block(work, 2 * d * n, d, n)
-    v = block(work, 3 * d * n, m, n)
+    y = matrix(work, 0, d, n)
+    g = matrix(work, d * n, d, n)
+    support = matrix(work, 2 * d * n, d, n)
+    v = matrix(work, 3 * d * n, m, n)
     no_time = zeros(work, (3 * d + m) * n, n)
     root = zeros(work, (3 * d + m + 1) * n, n)
     tail = rest(work, (3 * d + m + 2) * n)
@@ -79,10 +79,10 @@ def mixed(increment, correction, x, t, h, dW, aux, status, work, p, data):
     """Itô; commuting columns: one support Υ^j for each, and row j of I / √h as the noise there."""
     d, n = x.shape
     m = dW.shape[0]
-    y = block(work, 0, d, n)
-    g = block(work, d * n, d, n)
-    support = block(work, 2 * d * n, d, n)
-    v = block(work, 3 * d * n, m, n)
+    y = matrix(work, 0, d, n)
+    g = matrix(work, d * n, d, n)
+    support = matrix(work, 2 * d * n, d, n)
+    v = matrix(work, 3 * d * n, m, n)
     total = zeros(work, (3 * d + m) * n, n)
     no_time = zeros(work, (3 * d + m + 1) * n, n)
     root = zeros(work, (3 * d + m + 2) * n, n)

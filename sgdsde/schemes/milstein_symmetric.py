@@ -26,9 +26,9 @@ from __future__ import annotations
 
 from sgdsde._abi import STEP
 from sgdsde._jit import inline, kernel
+from sgdsde._views import matrix, rest, zeros
 from sgdsde.schemes import euler_maruyama
 from sgdsde.schemes._scheme import NOISE_KINDS, Scheme
-from sgdsde.schemes._scratch import block, rest, zeros
 
 __all__ = ["SCHEME"]
 
@@ -36,9 +36,9 @@ __all__ = ["SCHEME"]
 @inline
 def _advance(increment, correction, x, t, h, dW, work, p, data, ito):
     d, n = x.shape
-    y = block(work, 0, d, n)
-    g = block(work, d * n, d, n)
-    support = block(work, 2 * d * n, d, n)
+    y = matrix(work, 0, d, n)
+    g = matrix(work, d * n, d, n)
+    support = matrix(work, 2 * d * n, d, n)
     no_time = zeros(work, 3 * d * n, n)
     tail = rest(work, (3 * d + 1) * n)
     increment(y, x, t, h, dW, p, data, tail)  # a h + b

@@ -14,7 +14,7 @@ import numpy as np
 
 from sgdsde._abi import TRACK
 from sgdsde._jit import kernel
-from sgdsde.models import model as rows
+from sgdsde.models import charge_rows as rows
 from sgdsde.run.watching import Watcher
 from sgdsde.symmetry.charges import eigen_moments
 
@@ -42,15 +42,11 @@ def _add(acc: np.ndarray, x0: np.ndarray, x1: np.ndarray, h: np.ndarray, number:
         direction = generator.apply(theta)
         charge, cross = theta @ direction, 2.0 * decay * (direction @ v)
         mean, var = eigen_moments(problem, generator, theta)
-        acc[rows.SUM_H_CHARGE, b] += h[b] * charge
-        acc[rows.SUM_H2_CHARGE, b] += h[b] ** 2 * charge
-        acc[rows.SUM_H2_GRADIENT, b] += h[b] ** 2 * (generator.eigenvalues @ mean**2)
-        acc[rows.SUM_H_TRACE, b] += h[b] * (generator.eigenvalues @ var)
-        acc[rows.SUM_CROSS, b] += cross
-        acc[rows.SUM_ABS_CROSS, b] += abs(cross)
-        acc[rows.SUM_QUADRATIC, b] += generator.quadratic(v)
-        acc[rows.CHARGE, b] = generator.quadratic(moved)
-        acc[rows.SUM_SCALE, b] += generator.norm * np.linalg.norm(theta) * np.linalg.norm(v)
+        mu = generator.eigenvalues
+        rows.add_step.py_func(
+            acc, b, h[b], charge, mu @ mean**2, mu @ var, cross, generator.quadratic(v), generator.quadratic(moved),
+            generator.norm, theta @ theta, v @ v,
+        )  # fmt: skip
 
 
 @kernel(TRACK, nogil=False)

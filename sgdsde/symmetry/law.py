@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sgdsde._errors import ArgumentError, ModelError, SgdsdeError
-from sgdsde.models import model as rows
+from sgdsde.models import charge_rows as rows
 from sgdsde.run.watching import Watcher
 from sgdsde.symmetry.charges import Charge, eigen_moments
 from sgdsde.symmetry.fluctuation import step_variance
@@ -122,9 +122,6 @@ class ChargeLaw:
         decay = -4 * gamma * sums[..., rows.SUM_H_CHARGE] + 4 * gamma**2 * sums[..., rows.SUM_H2_CHARGE]
         noise = 2 * noise_scale * sums[..., rows.SUM_H_TRACE]
         gradient = sums[..., rows.SUM_H2_GRADIENT]
-        norms = np.einsum("ptd,ptd->pt", states, states)
-        largest = np.maximum.accumulate(np.maximum(norms, np.einsum("pd,pd->p", y0, y0)[:, None]), axis=1)
-        rounding = EPS * (sums[..., rows.SUM_SCALE] + steps * self.charge.generator.norm * largest)
         return ChargeReport(
             name=self.name,
             dynamics=dynamics,
@@ -138,7 +135,7 @@ class ChargeLaw:
             quadratic=sums[..., rows.SUM_QUADRATIC],
             cross=sums[..., rows.SUM_CROSS],
             abs_cross=sums[..., rows.SUM_ABS_CROSS],
-            rounding=rounding,
+            rounding=EPS * sums[..., rows.SUM_SCALE],
             remainder_size=self._remainder_size(solution, states, y0) if size else None,
         )
 

@@ -44,7 +44,7 @@ class ChargeReport:
     abs_cross: np.ndarray
     """Σ|2(1-2γh)θᵀAv|."""
     rounding: np.ndarray
-    """eps Σ‖A‖‖θ‖(‖θ‖ + ‖v‖), the size of which rounding in `cross` may be; ‖θ‖ as seen at the saved times."""
+    """eps Σ‖A‖‖θ‖(‖θ‖ + ‖v‖), the size of which rounding in `cross` may be."""
     remainder_size: np.ndarray | None
     """(n_times,) predicted standard deviation of `remainder` of one path; NaN where no formula is known."""
 

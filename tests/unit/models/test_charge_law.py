@@ -5,7 +5,7 @@ import pytest
 
 from sgdsde.algebra import Generator
 from sgdsde.models import DeepLinear, Product, uw_gauss
-from sgdsde.models import model as rows
+from sgdsde.models import charge_rows as rows
 
 GAMMA = 0.3
 
@@ -30,7 +30,7 @@ def dense_rows(A, theta, moved, h, mean, sigma):
     out[rows.SUM_ABS_CROSS] = abs(cross)
     out[rows.SUM_QUADRATIC] = v @ A @ v
     out[rows.CHARGE] = moved @ A @ moved
-    out[rows.SUM_SCALE] = np.linalg.norm(A, 2) * np.linalg.norm(theta) * np.linalg.norm(v)
+    out[rows.SUM_SCALE] = np.linalg.norm(A, 2) * np.linalg.norm(theta) * (np.linalg.norm(theta) + np.linalg.norm(v))
     return out
 
 

@@ -1,7 +1,8 @@
 """Views of a vector in compiled code that own nothing: no reference is counted and nothing is checked or copied.
 
 A slice of an array counts a reference, atomically, when it is made and when it is dropped, which costs more than a
-short loop over it. These views do not keep their array alive: use them inside a kernel, on arrays of its caller.
+short loop over it (twenty nanoseconds against two instructions). These views do not keep their array alive: use them
+inside a kernel, on arrays of its caller, of sizes that the caller promised.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numba.np import arrayobj
 
 from sgdsde._jit import inline
 
-__all__ = ["matrix", "rest", "vector"]
+__all__ = ["matrix", "rest", "vector", "zeros"]
 
 
 def _view(context: Any, builder: Any, source: Any, value: Any, start: Any, target: Any, shape: list[Any]) -> Any:
@@ -69,3 +70,12 @@ def matrix(typingctx, a, start, rows, columns):
 def rest(a, start):
     """What follows number `start` of the vector `a`."""
     return vector(a, start, a.shape[0] - start)
+
+
+@inline
+def zeros(a, start, n):
+    """n zeros, at number `start` of the vector `a` and on."""
+    row = vector(a, start, n)
+    for b in range(n):
+        row[b] = 0.0
+    return row

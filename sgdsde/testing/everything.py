@@ -1,0 +1,78 @@
+"""All the laws at one state: what a model of one's own should satisfy to be trusted with the rest of the package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sgdsde.testing import discrete, equilibria, euler, noise, orbits, projections, tangency
+from sgdsde.testing._scales import read
+from sgdsde.testing.steps import MOST, count_batches, sde_steps
+
+__all__ = ["assert_laws"]
+
+
+def assert_laws(problem: Any, generator: Any, theta: Any) -> dict[str, float]:
+    """Every law that can be tried at one state of a problem, for a model or a generator of one's own.
+
+    Parameters
+    ----------
+    problem : SGD
+        With few samples: means are over all batches and all sign vectors, left out where there are more than 4096. For
+        a `Population` only the laws of the SDE are tried.
+    generator : Generator or (d, d) array_like
+        Symmetric, a symmetry of every sample's loss.
+    theta : (d,) array_like
+        With entries of order 1.
+
+    Returns
+    -------
+    dict
+        Name of the law -> its largest error over the tolerance, at most 1.
+
+    Raises
+    ------
+    BrokenLaw
+        The first law that fails, with a witness.
+
+    Examples
+    --------
+    >>> import sgdsde as sg
+    >>> model = sg.models.Product(width=2)
+    >>> problem = sg.SGD(model, [1.0, 2.0, -1.0], [0.5, 1.0, 1.0], learning_rate=0.1, gamma=0.1)
+    >>> ratios = assert_laws(problem, model.symmetries()["W1/W2"], [1.0, 0.5, -0.5, 2.0])
+    >>> max(ratios.values()) <= 1, "assert_discrete_mean" in ratios
+    (True, True)
+    """
+    a, x = read(problem, generator, theta)
+    m = problem.sde().noise_dim
+    laws: list[Any] = [
+        tangency.assert_tangent,
+        tangency.assert_factor_tangent,
+        tangency.assert_curvature,
+        orbits.assert_orbit_covariance,
+        euler.assert_euler_maruyama_law,
+        equilibria.assert_monotone_rate,
+        equilibria.assert_equilibrium,
+    ]
+    if m and 2**m <= MOST:
+        laws.append(euler.assert_euler_maruyama_mean)
+    if m and 3**m <= MOST:
+        laws.append(euler.assert_euler_maruyama_variance)
+    if problem.n_samples is not None:
+        laws.append(orbits.assert_losses_kept)
+        if count_batches(problem) <= MOST:
+            laws += [discrete.assert_discrete_law, discrete.assert_discrete_mean]
+            if m and 2**m <= MOST:
+                laws.append(euler.assert_equal_means)
+    ratios = {law.__name__: law(problem, a, x) for law in laws}
+    if problem.n_samples is not None:
+        ratios["assert_covariance"] = noise.assert_covariance(problem, x)
+        if "per-sample" in problem.model.factors:
+            ratios["assert_noise"] = noise.assert_noise(problem, x)
+    dW = np.sqrt(problem.learning_rate) * np.random.default_rng(0).standard_normal((3, 1, m))
+    paths = sde_steps(problem, x, dW)
+    ratios["assert_start_projection"] = projections.assert_start_projection(problem, a, paths)
+    ratios["assert_midpoint_projection"] = projections.assert_midpoint_projection(a, paths)
+    return ratios

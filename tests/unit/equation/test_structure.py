@@ -118,6 +118,17 @@ def test_scales(scale):
     assert measured(lambda t, y: y**2, 2, "diagonal", y0=y0).kind == "diagonal"
 
 
+def spiral(t, y, s):
+    radial = s * np.sin(y[0] ** 2 + y[1] ** 2)
+    return ((-s * y[1], radial * y[0]), (s * y[0], radial * y[1]))  # turns, and moves along the radius
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_commuting_columns_that_are_curved(scale):
+    result = measured(spiral, 2, args=(scale,))
+    assert result.kind == "commutative", result
+
+
 def test_a_weak_and_a_nearly_commuting_noise():
     # The smallest commutator that is told from the error of the differences.
     weak = measured(lambda t, y: ((y[1], y[0]), (-y[0], y[1] + 1e-5 * y[0])), 2)
@@ -133,6 +144,12 @@ def test_states_outside_the_domain_are_left_out():
     for y0 in ([1e-9, 1.0], [0.99, 0.1]):
         result = measured(diffusion, 2, y0=y0)
         assert result.kind == "general", result
+
+    # Two columns along a root and one apart from them: they commute, right up to the edge.
+    def apart(t, y):
+        return ((np.sqrt(y[0]), 2.0 * np.sqrt(y[0]), 0.0), (0.0, 0.0, y[1]))
+
+    assert measured(apart, 2, y0=[1e-9, 1.0]).kind == "commutative"
     sparse = measured(lambda t, y: (np.sqrt(1.0 - y[0]),), 1, "scalar", y0=[0.999])
     assert sparse.measured["points"] < 4
 

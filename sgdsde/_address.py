@@ -36,10 +36,10 @@ def function_at(signature: Any) -> Any:
     function_type = types.FunctionType(signature)
 
     @intrinsic
-    def build(typing_context, c_address, py_address, jit_address):  # type: ignore[no-untyped-def]
+    def build(typing_context, c_address, py_address, jit_address):
         signature_ = function_type(types.int64, types.int64, types.int64)
 
-        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, signature, args):
             value = cgutils.create_struct_proxy(function_type)(context, builder)
             pointer = context.get_value_type(types.voidptr)
             value.c_addr, value.py_addr, value.jit_addr = (builder.inttoptr(a, pointer) for a in args)

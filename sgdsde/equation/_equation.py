@@ -22,7 +22,7 @@ class Kernels(NamedTuple):
 
 
 class Equation(Protocol):
-    """An equation at a known state: what the runner integrates. Pickled to workers, so it drops compiled objects then."""
+    """An equation at a known state: what the runner integrates. It pickles, without what was compiled."""
 
     dim: int
     """Number of components d."""

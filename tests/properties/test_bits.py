@@ -1,4 +1,4 @@
-"""The bits of a run depend on the equation, the method, the step, the seed and the path's number, and on nothing else."""
+"""The bits of a path depend on the equation, the method, the step, the seed and its number, and on nothing else."""
 
 import os
 import subprocess
@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.linalg  # noqa: F401  (its BLAS is the one that kernels call: loaded before a limit is set)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits

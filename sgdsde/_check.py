@@ -114,5 +114,6 @@ def times(name: str, value: Any, t0: float, t1: float) -> np.ndarray:
         raise ArgumentError(f"{name} must increase strictly, got {show(value)}")
     slack = 8 * np.finfo(float).eps * max(abs(t0), abs(t1))
     if clean[0] < t0 - slack or clean[-1] > t1 + slack:
-        raise ArgumentError(f"{name} must lie within t_span [{t0!r}, {t1!r}], got [{clean[0]!r}, {clean[-1]!r}]")
+        got = f"[{float(clean[0])!r}, {float(clean[-1])!r}]"
+        raise ArgumentError(f"{name} must lie within t_span [{float(t0)!r}, {float(t1)!r}], got {got}")
     return np.unique(np.clip(clean, t0, t1))

@@ -65,7 +65,7 @@ def test_w10_what_is_reported_of_a_run():
 
 
 def test_w12_the_variance_does_not_depend_on_the_step():
-    """Ornstein-Uhlenbeck at t = 2: the variance of Euler-Maruyama is exact, sigma² h Σ (1 - a h)^2k, near σ²(1-e^-4a)/2a.
+    """Ornstein-Uhlenbeck at t = 2: Euler-Maruyama has exactly σ² h Σ (1 - a h)^2k, near σ²(1 - e^-4a)/2a.
 
     40 000 paths, 5 standard errors of a sample variance (0.7 %).
     """

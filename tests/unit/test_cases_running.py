@@ -45,8 +45,7 @@ def child(code):
 def test_m1_the_mean_of_a_million_paths_takes_no_memory_to_speak_of():
     """The peak grows by less than 50 MB; keeping the paths would take 16 MB a time and number."""
     grown, mean, count = child(
-        "before = peak(); sol = run(10**6, keep='stats')\n"
-        "print(peak() - before, sol.mean()[-1, 0], sol.count()[-1, 0])"
+        "before = peak(); sol = run(10**6, keep='stats')\nprint(peak() - before, sol.mean()[-1, 0], sol.count()[-1, 0])"
     )
     assert grown < 50 and count == 10**6
     assert abs(mean - 0.75**4) < 5e-3 * 0.5

@@ -1,4 +1,4 @@
-"""What is saved when: times between steps, the grid left alone, ends, observers that see the time they are asked for."""
+"""What is saved when: times between steps, the grid left alone, ends, observers that see the time they asked for."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def test_a_step_length_that_divides_up_to_rounding(eq, t1, dt, n):
 
 
 def test_ends(eq):
-    """W10: saving only the end still has t and y0 right; times increase strictly; the start is y0 wherever it is saved."""
+    """W10: saving only the end still has t and y0 right; times increase strictly; the start is y0 where it is saved."""
     run = dict(dt=0.1, n_paths=4, rng=3)
     start = np.arange(8.0).reshape(4, 2)
     both = sg.solve(eq.mixed, (0, 1), start, **run)

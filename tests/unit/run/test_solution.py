@@ -1,6 +1,7 @@
 """What comes back: words, statistics by name, progress, and what is refused before memory runs out."""
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ def test_progress_rises_from_zero_to_one(eq, threads):
         progress=seen.append, block_size=8, chunk_steps=10,
     )  # fmt: skip
     assert len(seen) == 50 and seen[-1] == 1.0 and seen.count(1.0) == 1
-    assert all(0 < a < b for a, b in zip(seen, seen[1:])) and all(isinstance(f, float) for f in seen)
+    assert all(0 < a < b for a, b in pairwise(seen)) and all(isinstance(f, float) for f in seen)
 
 
 def test_what_progress_raises_reaches_the_caller(eq):

@@ -158,7 +158,7 @@ def test_a_tracker_stops_with_its_path(eq):
         sol = sg.solve(
             eq.cubic, (0, 2), [[3.0], [0.0]], dt=0.1, n_paths=2, rng=1, t_eval="steps", track={"n": Any()}, threads=1
         )
-    stop = int(round(sol.t_stopped[0] / 0.1))
+    stop = round(sol.t_stopped[0] / 0.1)
     assert np.array_equal(sol.tracked["n"][0, :stop, 0], np.arange(stop)) and np.isnan(sol.tracked["n"][0, stop:]).all()
     assert np.array_equal(sol.tracked["n"][1, :, 0], np.arange(21))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sgdsde import _check
-from sgdsde._errors import DIVERGED, INTERRUPTED, OK, STATUS_WORDS, SgdsdeError
+from sgdsde._errors import DIVERGED, INTERRUPTED, NOT_CONVERGED, OK, STATUS_WORDS, SgdsdeError
 from sgdsde.random.stream import RNG_VERSION
 from sgdsde.run.statistics import Moments, moments_of
 
@@ -111,7 +111,8 @@ class Solution:
                     if code == INTERRUPTED
                     else f" (the first at t = {np.nanmin(self.t_stopped[self.path_status == code]):g})"
                 )
-                words.append(f"{n} of {self.n_paths} {'path' if self.n_paths == 1 else 'paths'} {word}{first}")
+                paths = "path" if self.n_paths == 1 else "paths"
+                words.append(f"{n} of {self.n_paths} {paths}{':' * (code == NOT_CONVERGED)} {word}{first}")
         return "; ".join(words)
 
     def _statistics(self, what: str, skip_diverged: bool) -> tuple[Moments, slice, np.ndarray]:

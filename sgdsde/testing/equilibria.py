@@ -134,12 +134,10 @@ def assert_closed_form(problem: Any, generator: Any, theta: Any) -> float:
     Tolerance 1e-10·(1 + |λ*|c)/c, plus the rounding of G over its slope at the root (`assert_equilibrium_on_orbit`).
     """
     a, x = read(problem, generator, theta)
-    mu, c = a.eigenvalues, a.norm
+    c, (mu, squares, variances) = a.norm, _spectrum(problem, a, x)
     if not np.all(np.isclose(np.abs(mu), c) | (mu == 0.0)) or c == 0:
         raise ArgumentError(f"generator must have the eigenvalues c, 0 and -c alone, got {np.unique(mu)}")
-    gamma, noise, sigma = problem.gamma, noise_of(problem) / 2, problem.covariance(x)
-    squares, variances = a.to_eigenbasis(x) ** 2, np.diagonal(a.to_eigenbasis(a.to_eigenbasis(sigma).T))
-    up, down = mu > 0, mu < 0
+    gamma, noise, up, down = problem.gamma, noise_of(problem) / 2, mu > 0, mu < 0
     above = 2 * gamma * squares[down].sum() + noise * variances[up].sum()
     below = 2 * gamma * squares[up].sum() + noise * variances[down].sum()
     found = noise_equilibrium(problem, x, a)
@@ -166,9 +164,14 @@ def _scale(problem: Any, a: Generator, x: np.ndarray) -> float:
 
 def _slope_terms(problem: Any, a: Generator, x: np.ndarray) -> np.ndarray:
     """-dG/dλ term by term: decay and noise of each component in the eigenbasis, (2d,)."""
-    _, var = problem.gradient_moments(x, transform=a.to_eigenbasis)
-    mu2 = a.eigenvalues**2
-    return np.concatenate([8 * problem.gamma * mu2 * a.to_eigenbasis(x) ** 2, 2 * noise_of(problem) * mu2 * var])
+    mu, squares, variances = _spectrum(problem, a, x)
+    return np.concatenate([8 * problem.gamma * mu**2 * squares, 2 * noise_of(problem) * mu**2 * variances])
+
+
+def _spectrum(problem: Any, a: Generator, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Eigenvalues of A, and θ_k² and Σ_kk in its eigenbasis, (d,) each, from the dense Σ."""
+    sigma = a.to_eigenbasis(a.to_eigenbasis(problem.covariance(x)).T)
+    return a.eigenvalues, a.to_eigenbasis(x) ** 2, np.diagonal(sigma)
 
 
 def _condition(problem: Any, a: Generator, x: np.ndarray, root: np.ndarray) -> float:

@@ -32,6 +32,9 @@ class Scheme:
         Order of convergence for each noise kind it accepts. A kind that is absent from `strong` is refused.
     needs : tuple of str
         'correction' when the step calls the CORRECTION kernel; names of auxiliary variables later schemes ask for.
+    needs_where : mapping
+        (noise kind, calculus) -> what is needed there, where that is not `needs`; a kind that is missing falls back to
+        'general', and that to `needs`. `needs_for` reads both.
     work : callable
         (d, m) -> (fixed, per path): doubles of scratch the step takes from the front of `work`.
     aux_rows : callable
@@ -50,6 +53,7 @@ class Scheme:
     strong: Mapping[str, float]
     weak: Mapping[str, float]
     needs: tuple[str, ...] = ()
+    needs_where: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     work: Callable[[int, int], tuple[int, int]] = _no_work
     aux_rows: Callable[[int], int] = lambda m: 0
     aux: Any = None
@@ -64,3 +68,8 @@ class Scheme:
         if not isinstance(self.step, Mapping):
             return self.step
         return self.step.get((noise, calculus)) or self.step[("general", calculus)]
+
+    def needs_for(self, noise: str, calculus: str) -> tuple[str, ...]:
+        """What the step for one noise kind and calculus asks for."""
+        found = self.needs_where.get((noise, calculus))
+        return found if found is not None else self.needs_where.get(("general", calculus), self.needs)

@@ -83,6 +83,7 @@ SCHEME = Scheme(
     strong={kind: 0.5 if kind == "general" else 1.0 for kind in NOISE_KINDS},
     weak=dict.fromkeys(NOISE_KINDS, 1.0),
     needs=("correction",),
+    needs_where={("general", "stratonovich"): (), ("additive", "ito"): ()},
     work=lambda d, m: (0, 3 * d + 1),
     evaluations="3 and in Itô form a correction; additive 1",
     ode_order=1,

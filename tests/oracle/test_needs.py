@@ -1,0 +1,48 @@
+"""What a scheme says its steps need is what they use, for each kind of noise and calculus."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from sgdsde._abi import CORRECTION
+from sgdsde._jit import kernel_uncached
+from sgdsde.equation import SDE
+from sgdsde.schemes import NOISE_KINDS, methods
+
+
+@kernel_uncached(CORRECTION)
+def poison(out, x, t, p, data, work):
+    out[:] = np.nan
+
+
+def test_a_correction_is_asked_for_where_it_is_used():
+    """A step that does not ask for the correction does not call it; one that asks does."""
+
+    def drift(t, y):
+        return (-y[0],)
+
+    def diffusion(t, y):
+        return (y[0],)
+
+    made = SDE(drift, diffusion, dim=1, noise="scalar").bind(0.0, np.ones(1)).kernels()
+    asking = set()
+    for name, scheme in methods.items():
+        for kind in scheme.strong:
+            for calculus in scheme.calculus:
+                x, one, dW, aux = np.ones((1, 1)), np.full(1, 0.1), np.ones((1, 1)), np.empty((0, 1))
+                rest = np.zeros(1, np.int64), np.zeros(1000), made.p, made.data
+                scheme.kernel(kind, calculus)(made.increment, poison, x, one, one, dW, aux, *rest)
+                asks = "correction" in scheme.needs_for(kind, calculus)
+                assert np.isnan(x[0, 0]) == asks, (name, kind, calculus)
+                asking |= {(name, kind, calculus)} if asks else set()
+    assert asking == {("milstein-symmetric", kind, "ito") for kind in NOISE_KINDS if kind != "additive"}
+
+
+def test_needs_fall_back_as_kernels_do():
+    """A kind that is missing has the needs of general noise, and those of the whole scheme where nothing is said."""
+    scheme = replace(
+        methods["heun"], needs=("areas",), needs_where={("general", "ito"): ("correction",), ("scalar", "ito"): ()}
+    )
+    assert scheme.needs_for("scalar", "ito") == ()
+    assert scheme.needs_for("diagonal", "ito") == ("correction",)
+    assert scheme.needs_for("scalar", "stratonovich") == ("areas",)

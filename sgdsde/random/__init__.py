@@ -1,7 +1,7 @@
 """Random numbers with an address (seed, path, purpose, number): no state, so any part of any path can be had alone.
 
-`key_from` turns `rng` into a key; `normals`, `indices`, `subset` read numbers of one path; `fill_normals`,
-`fill_indices`, `fill_subsets` are the compiled functions behind them, for blocks of paths.
+`key_from` turns `rng` into a key; `normals`, `indices`, `subset` read numbers of one path; `fill_*` are the compiled
+functions behind them, for blocks of paths. `iterated_integrals` and `levy_area` go with increments that are there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ __all__ = [
     "fill_normals",
     "fill_subsets",
     "indices",
+    "iterated_integrals",
     "key_from",
+    "levy_area",
+    "levy_terms",
     "normals",
     "subset",
     "subset_work",
@@ -26,6 +29,9 @@ _COMPILED = {
     "fill_normals": "sgdsde.random.normal",
     "fill_indices": "sgdsde.random.integers",
     "fill_subsets": "sgdsde.random.integers",
+    "iterated_integrals": "sgdsde.random.levy_integrals",
+    "levy_area": "sgdsde.random.levy_integrals",
+    "levy_terms": "sgdsde.random.levy_integrals",
     "subset_work": "sgdsde.random.integers",
 }
 

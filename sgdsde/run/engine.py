@@ -19,7 +19,7 @@ from sgdsde._abi import AUX, BLOCK, BRIDGE, CORRECTION, DRIVING, INCREMENT, INTS
 from sgdsde._address import function_at
 from sgdsde._errors import DIVERGED, OK
 from sgdsde._jit import inline, kernel
-from sgdsde._views import matrix
+from sgdsde._views import matrix, vector
 from sgdsde.random.normal import fill_normals
 
 SLOTS = 4
@@ -116,14 +116,14 @@ def _save(rows, x, acc, status, time, t, table, observer_p, observer_data, obser
                 rows[i, b] = np.nan
 
 
-@kernel(types.int64(*_KERNELS, *_GRID, *_SAVES, *_STATE, *_SCRATCH, VECTOR, *(types.int64,) * 3, types.boolean))
+@kernel(types.int64(*_KERNELS, *_GRID, *_SAVES, *_STATE, *_SCRATCH, BLOCK, *(types.int64,) * 3, types.boolean))
 def _window(
     table, p, data, observer_p, observer_data, observer_rows, tracker_p, tracker_data, tracker_rows, track_every,
     t0, h_step, h_last, n_steps, save_step, save_offset, save_time, saved,
     x, acc, status, first_bad, path, key, x0, acc0, side, bridge, fresh, aux, t, h, t_save, status0, work,
     noise, k0, k1, s, careful,
 ):  # fmt: skip
-    """Steps k0 .. k1 - 1, driven by noise ((k1 - k0)·m·B), saving from save number s on; returns the next number."""
+    """Steps k0 .. k1 - 1, driven by noise ((k1 - k0)·m, B), saving from save number s on; returns the next number."""
     step = _step(table[0, 0], table[0, 1], table[0, 2])
     increment = _increment(table[1, 0], table[1, 1], table[1, 2])
     correction = _correction(table[2, 0], table[2, 1], table[2, 2])
@@ -208,26 +208,41 @@ def _window(
     return s
 
 
-@kernel(types.void(*_KERNELS, *_GRID, *_SAVES, *_STATE, BLOCK, BLOCK, *(types.int64,) * 4, VECTOR))
+@inline
+def _window_steps(m, n):
+    """Steps of a window: enough numbers for whole packs, few enough for the cache."""
+    if m == 0:
+        return WINDOW
+    return max(1, min(max(WINDOW, FEW_NUMBERS // (m * n)), NOISE_BUDGET // (m * n)))
+
+
+def scratch_size(d: int, q: int, m: int, n_aux: int, n: int) -> int:
+    """Doubles that `advance` needs for n paths of d numbers with q accumulators, m noises and n_aux draws a step."""
+    return n * (3 * d + 2 * q + (2 + _window_steps.py_func(m, n)) * m + n_aux + 3)
+
+
+@kernel(types.void(*_KERNELS, *_GRID, *_SAVES, *_STATE, BLOCK, BLOCK, *(types.int64,) * 4, VECTOR, VECTOR))
 def advance(
     table, p, data, observer_p, observer_data, observer_rows, tracker_p, tracker_data, tracker_rows, track_every,
     t0, h_step, h_last, n_steps, save_step, save_offset, save_time, saved,
     x, acc, status, first_bad, path, key,
-    noise_in, noise_out, k0, k1, m, n_aux, work,
+    noise_in, noise_out, k0, k1, m, n_aux, work, scratch,
 ):  # fmt: skip
     """Take the block from step k0 to k1. `noise_in` ((k1 - k0)·m, B) drives it if it has rows; `noise_out` keeps it."""
     d, n = x.shape
     q = acc.shape[0]
-    window = WINDOW
-    if m > 0:  # enough numbers for whole packs, few enough for the cache
-        window = max(1, min(max(WINDOW, FEW_NUMBERS // (m * n)), NOISE_BUDGET // (m * n)))
-    x0, side, start = np.empty((d, n)), np.empty((d, n)), np.empty((d, n))
-    acc0, acc_start = np.empty((q, n)), np.empty((q, n))
-    bridge, fresh = np.empty((m, n)), np.empty((m, n))
-    aux = np.empty((n_aux, n))
-    t, h, t_save = np.empty(n), np.empty(n), np.empty(n)
+    window = _window_steps(m, n)
+    x0, side, start = matrix(scratch, 0, d, n), matrix(scratch, d * n, d, n), matrix(scratch, 2 * d * n, d, n)
+    at = 3 * d * n
+    acc0, acc_start = matrix(scratch, at, q, n), matrix(scratch, at + q * n, q, n)
+    at += 2 * q * n
+    bridge, fresh = matrix(scratch, at, m, n), matrix(scratch, at + m * n, m, n)
+    at += 2 * m * n
+    aux = matrix(scratch, at, n_aux, n)
+    at += n_aux * n
+    t, h, t_save = vector(scratch, at, n), vector(scratch, at + n, n), vector(scratch, at + 2 * n, n)
+    noise = matrix(scratch, at + 3 * n, window * m, n)
     status0 = np.empty(n, np.int64)
-    noise = np.empty((window * m, n))
     s = np.searchsorted(save_step, k0)
     careful = False
     for b in range(n):
@@ -255,7 +270,7 @@ def advance(
             t0, h_step, h_last, n_steps, save_step, save_offset, save_time, saved,
             x, acc, status, first_bad, path, key,
             x0, acc0, side, bridge, fresh, aux, t, h, t_save, status0, work,
-            noise.reshape(-1), k, k_end, s, careful,
+            noise, k, k_end, s, careful,
         )  # fmt: skip
         if not careful:
             bad = not _columns_finite(x)
@@ -271,7 +286,7 @@ def advance(
                     t0, h_step, h_last, n_steps, save_step, save_offset, save_time, saved,
                     x, acc, status, first_bad, path, key,
                     x0, acc0, side, bridge, fresh, aux, t, h, t_save, status0, work,
-                    noise.reshape(-1), k, k_end, s_start, True,
+                    noise, k, k_end, s_start, True,
                 )  # fmt: skip
                 for b in range(n):
                     careful = careful or status[b] != OK

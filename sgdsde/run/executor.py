@@ -7,7 +7,9 @@ checkpoint the blocks that come back are held until none is in flight, so that w
 
 from __future__ import annotations
 
+import itertools
 import os
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -22,15 +24,20 @@ from typing import Protocol
 
 from sgdsde.run.blas import one_blas_thread
 from sgdsde.run.interrupt import Interrupt
-from sgdsde.run.job import Block, Job, advance_block
+from sgdsde.run.job import Block, Job, advance_cart
 from sgdsde.run.remote import Remote
 
 __all__ = ["available_cores", "run_blocks"]
 
 SECONDS = 0.1
 """A block goes on for about this long before it comes back."""
+SHORT = 0.002
+"""New blocks travel in twice as many at once while they are back sooner than this many seconds."""
+LIGHT = 1 << 21
+"""... and while what they save is less than this many bytes."""
 
-Send = Callable[[Block], "Future[Block | None]"]
+Cart = list[Block]
+Send = Callable[[Cart], "Future[Cart | None]"]
 
 
 def available_cores() -> int:
@@ -60,6 +67,7 @@ class Visitor(Protocol):
 def run_blocks(
     job: Job,
     blocks: Iterator[Block],
+    n_blocks: int,
     visitor: Visitor,
     *,
     threads: int,
@@ -73,27 +81,29 @@ def run_blocks(
     if executor is not None and not isinstance(executor, ThreadPoolExecutor):
         width = 2 * (getattr(executor, "_max_workers", None) or available_cores())
         remote = Remote(job, executor, chunk)
-        return _rounds(job, blocks, visitor, remote.send, width)
+        return _rounds(job, _Carts(blocks, n_blocks, width), visitor, remote.send)
     with one_blas_thread():
         if executor is not None:
-            return _rounds(job, blocks, visitor, _pooled(executor, job, chunk), executor._max_workers + 1)
-        if threads == 1:
-            return _rounds(job, blocks, visitor, _inline(job, chunk), 1)
+            carts = _Carts(blocks, n_blocks, executor._max_workers + 1)
+            return _rounds(job, carts, visitor, _pooled(executor, job, chunk))
+        threads = min(threads, n_blocks)
+        if threads <= 1:
+            return _rounds(job, _Carts(blocks, n_blocks, 1), visitor, _inline(job, chunk))
         with ThreadPoolExecutor(threads, thread_name_prefix="sgdsde") as pool:
-            return _rounds(job, blocks, visitor, _pooled(pool, job, chunk), threads + 1)
+            return _rounds(job, _Carts(blocks, n_blocks, threads + 1), visitor, _pooled(pool, job, chunk))
 
 
 def _pooled(pool: Executor, job: Job, chunk: int | None) -> Send:
-    return lambda block: pool.submit(advance_block, job, block, SECONDS, chunk)
+    return lambda cart: pool.submit(advance_cart, job, cart, SECONDS, chunk)
 
 
 def _inline(job: Job, chunk: int | None) -> Send:
     """One thread needs no pool: the work is done while it is being sent."""
 
-    def send(block: Block) -> Future[Block | None]:
-        future: Future[Block | None] = Future()
+    def send(cart: Cart) -> Future[Cart | None]:
+        future: Future[Cart | None] = Future()
         try:
-            future.set_result(advance_block(job, block, SECONDS, chunk))
+            future.set_result(advance_cart(job, cart, SECONDS, chunk))
         except Exception as error:
             future.set_exception(error)
         return future
@@ -101,34 +111,57 @@ def _inline(job: Job, chunk: int | None) -> Send:
     return send
 
 
-def _rounds(job: Job, blocks: Iterator[Block], visitor: Visitor, send: Send, width: int) -> dict[int, Block]:
+class _Carts:
+    """New blocks, several at once where they are short: handing over costs as much as a millisecond of work."""
+
+    def __init__(self, blocks: Iterator[Block], n_blocks: int, width: int) -> None:
+        self.blocks, self.left, self.width = blocks, n_blocks, width
+        self.size = 1
+
+    def next(self) -> Cart:
+        """The next few blocks; an empty list at the end."""
+        size = max(1, min(self.size, self.left // (4 * self.width)))
+        cart = list(itertools.islice(self.blocks, size))
+        self.left -= len(cart)
+        return cart
+
+    def took(self, seconds: float, cart: Cart) -> None:
+        """Note how long a cart was away; carts grow while they are short and light."""
+        if seconds < SHORT and len(cart) == self.size and sum(block.saved.nbytes for block in cart) < LIGHT:
+            self.size *= 2
+
+
+def _rounds(job: Job, carts: _Carts, visitor: Visitor, send: Send) -> dict[int, Block]:
     under_way: dict[int, Block] = {}
-    flying: dict[Future[Block | None], tuple[int, int]] = {}  # number of the block, its steps when it left
-    held: list[Block] = []
+    flying: dict[Future[Cart | None], tuple[Cart, list[int], float]] = {}  # blocks, their steps, when they left
+    held: list[Cart] = []
 
-    def launch(block: Block) -> None:
-        under_way[block.index], k = block, block.k
-        flying[send(block)] = block.index, k
+    def launch(cart: Cart) -> None:
+        under_way.update((block.index, block) for block in cart)
+        steps, now = [block.k for block in cart], time.perf_counter()
+        flying[send(cart)] = cart, steps, now
 
-    def land(future: Future[Block | None]) -> None:
-        index, k = flying.pop(future)
+    def land(future: Future[Cart | None]) -> None:
+        cart, steps, left = flying.pop(future)
         try:
-            block = future.result()
+            back = future.result()
         except (KeyboardInterrupt, BrokenExecutor, CancelledError) as error:
             interrupt.asked = interrupt.asked or isinstance(error, KeyboardInterrupt)
             if not interrupt.asked:
                 raise
-            return  # the same Ctrl-C ended the worker; the block stays as it was when it left
-        if block is None:  # a worker that has not got the job yet
-            held.append(under_way[index])
+            return  # the same Ctrl-C ended the worker; the blocks stay as they were when they left
+        if back is None:  # a worker that has not got the job yet
+            held.append(cart)
             return
-        visitor.moved(block, block.k - k)
-        if block.k >= job.grid.n_steps:
-            del under_way[index]
-            visitor.finished(block)
-        else:
-            under_way[index] = block
-            held.append(block)
+        carts.took(time.perf_counter() - left, cart)
+        for block, k in zip(back, steps, strict=True):
+            visitor.moved(block, block.k - k)
+            if block.k >= job.grid.n_steps:
+                del under_way[block.index]
+                visitor.finished(block)
+            else:
+                under_way[block.index] = block
+                held.append([block])
 
     with Interrupt() as interrupt:
         try:
@@ -136,8 +169,8 @@ def _rounds(job: Job, blocks: Iterator[Block], visitor: Visitor, send: Send, wid
                 if not (visitor.wants_rest() and flying):
                     while held and not interrupt.asked:
                         launch(held.pop(0))
-                    while len(flying) < width and not interrupt.asked and (new := next(blocks, None)) is not None:
-                        launch(new)
+                    while len(flying) < carts.width and not interrupt.asked and (cart := carts.next()):
+                        launch(cart)
                 if not flying:
                     return under_way
                 for future in wait(flying, return_when=FIRST_COMPLETED).done:

@@ -88,9 +88,7 @@ def integrate(
     resumed = {} if file is None else file.load(collector, settings_of(job, paths, states, given, keep, size))
     blocks = _blocks(job, collector, resumed, paths, states, given, size)
     visitor = _Visitor(job, collector, file, report, paths.n, resumed)
-    under_way = run_blocks(
-        job, blocks, visitor, threads=min(cores, collector.done.size), executor=executor, chunk=chunk
-    )
+    under_way = run_blocks(job, blocks, collector.done.size, visitor, threads=cores, executor=executor, chunk=chunk)
     if file is not None:
         file.save(under_way)
     for block in under_way.values():

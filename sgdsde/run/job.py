@@ -5,8 +5,10 @@ Both pickle: a worker in another process builds its kernels from the job and goe
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,10 +21,12 @@ from sgdsde.run.grid import Grid, Saves
 from sgdsde.run.watching import Watcher, watcher_of
 from sgdsde.schemes import Scheme, get_scheme, methods
 
-__all__ = ["Block", "Job", "advance_block", "by_name", "start_block"]
+__all__ = ["Block", "Job", "advance_block", "advance_cart", "by_name", "start_block"]
 
 FIRST_CHUNK = 16
 """Steps of the first call of a block; later ones are sized by the clock."""
+KEPT_MEMORY = 1 << 20
+"""Doubles of scratch that a thread keeps for its next call."""
 GROWTH = 8
 """Calls grow by this factor until they take long enough."""
 
@@ -193,46 +197,85 @@ def start_block(job: Job, index: int, path: np.ndarray, y0: np.ndarray, noise: n
 
 def advance_block(job: Job, block: Block, seconds: float, chunk: int | None = None) -> Block:
     """Take the block further for about `seconds` (or exactly one chunk of `chunk` steps), in place; returns it."""
-    from sgdsde.run.engine import advance
+    from sgdsde.run.engine import scratch_size
 
-    program = job.program()
-    work = np.empty(program.work[0] + program.work[1] * block.path.size + 8)
+    program, n = job.program(), block.path.size
+    n_work = program.work[0] + program.work[1] * n + 8
+    n_scratch = scratch_size(job.equation.dim, program.n_tracked, program.m, program.n_aux, n)
     begin = before = now = time.perf_counter()
-    while block.k < job.grid.n_steps:
-        n_steps = chunk or block.steps_per_call
-        k1 = min(block.k + n_steps, job.grid.n_steps)
-        part = slice(block.k * program.m, k1 * program.m)
-        advance(
-            *program.kernels,
-            *program.grid,
-            job.saves.step,
-            job.saves.offset,
-            job.saves.times,
-            block.saved,
-            block.x,
-            block.acc,
-            block.status,
-            block.first_bad,
-            block.path,
-            job.key,
-            block.noise_in[part],
-            block.noise_out[part],
-            block.k,
-            k1,
-            program.m,
-            program.n_aux,
-            work,
-        )
-        raise_pending(job.equation)
-        block.k = k1
-        before, now = now, time.perf_counter()
-        if chunk is not None or now - begin >= seconds:
-            break
-        if now - before < seconds / (2 * GROWTH):
-            block.steps_per_call = n_steps * GROWTH
+    with _memory(n_work + n_scratch) as memory:
+        while block.k < job.grid.n_steps:
+            n_steps = chunk or block.steps_per_call
+            _advance(job, program, block, n_steps, memory[:n_work], memory[n_work:])
+            before, now = now, time.perf_counter()
+            if chunk is not None or now - begin >= seconds:
+                break
+            if now - before < seconds / (2 * GROWTH):
+                block.steps_per_call = n_steps * GROWTH
     if now - before > seconds:
         block.steps_per_call = max(1, block.steps_per_call // 2)
     return block
+
+
+def _advance(job: Job, program: Program, block: Block, n_steps: int, work: np.ndarray, scratch: np.ndarray) -> None:
+    """One call of the engine."""
+    from sgdsde.run.engine import advance
+
+    k1 = min(block.k + n_steps, job.grid.n_steps)
+    part = slice(block.k * program.m, k1 * program.m)
+    advance(
+        *program.kernels,
+        *program.grid,
+        job.saves.step,
+        job.saves.offset,
+        job.saves.times,
+        block.saved,
+        block.x,
+        block.acc,
+        block.status,
+        block.first_bad,
+        block.path,
+        job.key,
+        block.noise_in[part],
+        block.noise_out[part],
+        block.k,
+        k1,
+        program.m,
+        program.n_aux,
+        work,
+        scratch,
+    )
+    raise_pending(job.equation)
+    block.k = k1
+
+
+_of_this_thread = threading.local()
+
+
+@contextmanager
+def _memory(size: int) -> Iterator[np.ndarray]:
+    """Doubles for the engine: asking for new ones at each call would stop all threads while pages are mapped.
+
+    They are out of reach while they are lent, as a user's Python function may start a run inside this one.
+    """
+    memory: np.ndarray | None = vars(_of_this_thread).pop("memory", None)
+    if memory is None or memory.size < size:
+        memory = np.empty(size)
+    try:
+        yield memory
+    finally:
+        if memory.size <= KEPT_MEMORY:
+            _of_this_thread.memory = memory
+
+
+def advance_cart(job: Job, cart: list[Block], seconds: float, chunk: int | None = None) -> list[Block]:
+    """Take several blocks further, one after the other, for about `seconds` in all."""
+    begin = time.perf_counter()
+    for i, block in enumerate(cart):
+        if i > 0 and time.perf_counter() - begin > seconds:
+            break
+        advance_block(job, block, seconds, chunk)
+    return cart
 
 
 def raise_pending(equation: Equation) -> None:

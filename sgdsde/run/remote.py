@@ -15,7 +15,7 @@ from numba import cloudpickle
 
 from sgdsde._errors import ArgumentError
 from sgdsde.run.blas import one_blas_thread
-from sgdsde.run.job import Block, Job, advance_block
+from sgdsde.run.job import Block, Job, advance_cart
 
 __all__ = ["Remote", "work_remotely"]
 
@@ -40,20 +40,23 @@ class Remote:
         self.chunk = chunk
         self.sent: dict[int, int] = {}
 
-    def send(self, block: Block) -> Future[Block | None]:
-        """The block further on, or None from a worker that has not got the job: send the block again."""
-        missed = self.sent.get(block.index) == block.k  # it came back as it was
-        self.sent[block.index] = block.k
+    def send(self, cart: list[Block]) -> Future[list[Block] | None]:
+        """The blocks further on, or None from a worker that has not got the job: send them again."""
+        first = cart[0]
+        missed = self.sent.get(first.index) == first.k  # they came back as they were
+        self.sent[first.index] = first.k
         payload = self.payload if missed or len(self.payload) <= SMALL else None
-        return self.executor.submit(work_remotely, self.name, payload, block, SECONDS, self.chunk)
+        return self.executor.submit(work_remotely, self.name, payload, cart, SECONDS, self.chunk)
 
 
 _lock = threading.Lock()
 _jobs: OrderedDict[bytes, Job] = OrderedDict()
 
 
-def work_remotely(name: bytes, payload: bytes | None, block: Block, seconds: float, chunk: int | None) -> Block | None:
-    """In the worker: unpack the job (kept for the next call) and take the block further."""
+def work_remotely(
+    name: bytes, payload: bytes | None, cart: list[Block], seconds: float, chunk: int | None
+) -> list[Block] | None:
+    """In the worker: unpack the job (kept for the next call) and take the blocks further."""
     with _lock:
         job = _jobs.get(name)
         if job is None:
@@ -63,7 +66,7 @@ def work_remotely(name: bytes, payload: bytes | None, block: Block, seconds: flo
             while len(_jobs) > KEPT:
                 _jobs.popitem(last=False)
     with _deaf(), one_blas_thread():
-        return advance_block(job, block, seconds, chunk)
+        return advance_cart(job, cart, seconds, chunk)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What kernels are promised by the engine: addresses, times, lengths, scratch, and what becomes of a failure they report.
+"""What kernels are promised: addresses, times, lengths, scratch, and what becomes of a failure that they report.
 
 The equation and the schemes here are recursions that write down what they are given.
 """

@@ -176,8 +176,10 @@ def test_a_run_inside_a_run(eq, threads):
         def __call__(self, t, y):
             return sg.solve(eq.gbm, (0, 1), [1.0], dt=0.1, rng=0).y[-1, 0]
 
-    sol = sg.solve(eq.wiener, (0, 1), [0.0], dt=0.5, n_paths=4, rng=0, observe=Nested(), threads=threads, block_size=1)
+    run = dict(dt=0.1, n_paths=4, rng=0, t_eval="steps", threads=threads, block_size=2)
+    sol = sg.solve(eq.pair, (0, 1), [0.0, 1.0], observe=Nested(), **run)
     assert np.all(sol.observed["Nested"] == inner)
+    assert eq.same(sol.y, sg.solve(eq.pair, (0, 1), [0.0, 1.0], **run).y)  # the scratch of one is not that of the other
 
 
 def blas_threads():

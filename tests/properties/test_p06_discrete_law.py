@@ -12,6 +12,15 @@ def test_every_batch(case):
     assert_discrete_law(*case)
 
 
+large = own.cases(own.models(products=False), min_samples=6, replacement=False)
+
+
+@settings(max_examples=40)
+@given(large.filter(lambda case: case.problem.batch_size > 4))
+def test_large_batches_which_go_by_matrix_products(case):
+    assert_discrete_law(*case)
+
+
 @settings(max_examples=50)
 @given(own.cases())
 def test_a_run_takes_the_steps_of_its_batches(case):

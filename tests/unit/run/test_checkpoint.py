@@ -35,17 +35,18 @@ def broken_off(eq, file, *, at=0.4, sde=None, **changes):
     run = {**RUN, "checkpoint": file, "checkpoint_every": 1e-9, **changes}
     with pytest.raises(Stop):
         sg.solve(sde or eq.mixed, (0, 1), START, progress=stop_at(at), **run)
-    return json.loads(str(np.load(file)["header"]))
+    with np.load(file) as content:
+        return json.loads(str(content["header"]))
 
 
 @pytest.mark.parametrize("keep", ["all", "final", "stats"])
 def test_a_run_goes_on_to_the_same_bits(eq, tmp_path, keep):
     changes = {"keep": keep, "t_eval": None} if keep == "final" else {"keep": keep}
     changes |= {"save_noise": True, "observe": {"f": lambda t, y, a, b: y[0]}}
-    header = broken_off(eq, tmp_path / "file", **changes)
-    assert header["steps"] or True
-    done = np.load(tmp_path / "file")["done-done"]
-    assert not done.all() and (done.any() or header["steps"])
+    header = broken_off(eq, tmp_path / "file", at=0.7, **changes)
+    with np.load(tmp_path / "file") as file:
+        done = file["done-done"]
+    assert done.any() and not done.all() and header["steps"]
     whole = sg.solve(eq.mixed, (0, 1), START, **{**RUN, **changes})
     fractions = []
     rest = sg.solve(
@@ -58,6 +59,22 @@ def test_a_run_goes_on_to_the_same_bits(eq, tmp_path, keep):
     # The file now holds the whole run: nothing is left to do.
     again = sg.solve(eq.mixed, (0, 1), START, checkpoint=tmp_path / "file", **{**RUN, **changes})
     assert eq.same(again.mean(), whole.mean()) and [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.filterwarnings("ignore::sgdsde.DivergenceWarning")
+def test_paths_that_were_stopped_before_stay_dated(eq, tmp_path):
+    y0 = np.linspace(-2, 2, 40)[:, None]
+    run = {**RUN, "t_eval": "steps"}
+    with pytest.raises(Stop):
+        sg.solve(
+            eq.cubic, (0, 1), y0, checkpoint=tmp_path / "file", checkpoint_every=1e-9, progress=stop_at(0.7), **run
+        )
+    with np.load(tmp_path / "file") as file:
+        assert file["done-first_bad"].any()
+    rest = sg.solve(eq.cubic, (0, 1), y0, checkpoint=tmp_path / "file", **run)
+    whole = sg.solve(eq.cubic, (0, 1), y0, **run)
+    assert eq.same(rest.t_stopped, whole.t_stopped) and eq.same(rest.y, whole.y) and whole.n_diverged
+    assert np.array_equal(rest.path_status, whole.path_status)
 
 
 SCRIPT = """
@@ -92,7 +109,8 @@ def test_a_killed_process_goes_on_in_another_one(eq, tmp_path, monkeypatch):
         process.send_signal(signal.SIGKILL)
         process.wait()
     module = importlib.import_module("a_killed_run")
-    assert not np.load(tmp_path / "file")["done-done"].all()
+    with np.load(tmp_path / "file") as file:
+        assert not file["done-done"].all()
     fractions = []
     rest = sg.solve(
         module.sde, (0, 1), [1.0, 0.5], checkpoint=tmp_path / "file", progress=fractions.append, **module.run

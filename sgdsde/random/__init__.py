@@ -1,7 +1,8 @@
 """Random numbers with an address (seed, path, purpose, number): no state, so any part of any path can be had alone.
 
 `key_from` turns `rng` into a key; `normals`, `indices`, `subset` read numbers of one path; `fill_*` are the compiled
-functions behind them, for blocks of paths. `iterated_integrals` and `levy_area` go with increments that are there.
+functions behind them, for blocks of paths. `iterated_integrals` and `levy_area` go with increments that are there;
+`Brownian` is a path of which everything can be asked, and `coarsen` its steps made longer.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from sgdsde.random.stream import RNG_VERSION, indices, key_from, normals, subset
 
 __all__ = [
     "RNG_VERSION",
+    "Brownian",
+    "coarsen",
     "fill_indices",
     "fill_normals",
     "fill_subsets",
@@ -26,6 +29,8 @@ __all__ = [
 ]
 
 _COMPILED = {
+    "Brownian": "sgdsde.random.brownian",
+    "coarsen": "sgdsde.random.brownian_chen",
     "fill_normals": "sgdsde.random.normal",
     "fill_indices": "sgdsde.random.integers",
     "fill_subsets": "sgdsde.random.integers",

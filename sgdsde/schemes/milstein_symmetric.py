@@ -15,9 +15,10 @@ and b₁ = b(Y + b₀; ΔW): (Y + b₀)ᵀA b₁ = 0 gives YᵀA b₁ = −b₀�
 −b₀ᵀA b₁ + ¼(b₀ + b₁)ᵀA(b₀ + b₁) = ¼(b₁ − b₀)ᵀA(b₁ − b₀), which is O(h²) against O(h) for Euler-Maruyama, and the drift
 of C comes from −2h YᵀA c.
 
-Cost: 3 increments, and in the Itô form one correction: a closed form where the model has one (SGD noise: (σ²/2)∇TrΣ),
-2m increments by column differences elsewhere. Additive noise: `euler-maruyama`, one increment. Replacing c by an
-estimate from one sample would bring back the fluctuation that it removes.
+Cost: 3 increments, for the support needs b alone and an increment is the sum a h + b, and in the Itô form one
+correction: a closed form where the model has one (SGD noise: (σ²/2)∇TrΣ, five to eight increments for `DeepLinear`), 3m
+increments by column differences elsewhere. Additive noise: `euler-maruyama`, one increment. Replacing c by an estimate
+from one sample would bring back the fluctuation that it removes.
 
 Not for: strong order 1.0 in Y with general noise.
 """

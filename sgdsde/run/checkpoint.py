@@ -55,6 +55,11 @@ class Checkpoint:
         """Of the run that is in the file, if there is one."""
         return self.header["settings"].get("block_size") if self.header else None
 
+    @property
+    def seed(self) -> int | None:
+        """Of the run that is in the file, if there is one."""
+        return self.header["settings"].get("seed") if self.header else None
+
     def _read(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         if not self.path.exists():
             return {}, {}
@@ -114,7 +119,7 @@ def settings_of(
 ) -> dict[str, Any]:
     """What has to be equal for a run to go on from a file: names as a person knows them, long things as digests."""
     program, grid, equation = job.program(), job.grid, job.equation
-    kernels = equation.kernels(correction="correction" in job.resolve().needs)
+    kernels = equation.kernels(correction="correction" in job.resolve().needs_for(job.noise, equation.calculus))
     starts = states[:1] if states.strides[0] == 0 else states
     return {
         "equation": re.sub(r"0x[0-9a-f]+", "0x", repr(equation)),

@@ -7,7 +7,9 @@ checkpoint the blocks that come back are held until none is in flight, so that w
 
 from __future__ import annotations
 
+import functools
 import itertools
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +22,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
+from pathlib import Path
 from typing import Protocol
 
 from sgdsde.run.blas import one_blas_thread
@@ -41,10 +44,20 @@ Send = Callable[[Cart], "Future[Cart | None]"]
 
 
 def available_cores() -> int:
-    """Cores this process may use."""
+    """Cores this process may use: those it may run on, and no more than a container grants it."""
     try:
-        return len(os.sched_getaffinity(0))
+        cores = len(os.sched_getaffinity(0))
     except AttributeError:
+        cores = os.cpu_count() or 1
+    return max(1, min(cores, _granted_cores()))
+
+
+@functools.cache
+def _granted_cores() -> int:
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return os.cpu_count() or 1 if quota == "max" else math.ceil(int(quota) / int(period))
+    except (OSError, ValueError):
         return os.cpu_count() or 1
 
 
@@ -102,10 +115,7 @@ def _inline(job: Job, chunk: int | None) -> Send:
 
     def send(cart: Cart) -> Future[Cart | None]:
         future: Future[Cart | None] = Future()
-        try:
-            future.set_result(advance_cart(job, cart, SECONDS, chunk))
-        except Exception as error:
-            future.set_exception(error)
+        future.set_result(advance_cart(job, cart, SECONDS, chunk))
         return future
 
     return send

@@ -23,7 +23,7 @@ from sgdsde.run.paths import Paths, check_block_size, check_counters, given_nois
 from sgdsde.run.paths import block_size as choose_block_size
 from sgdsde.run.progress import Line, Report, reporter
 from sgdsde.run.solution import Solution
-from sgdsde.run.watching import named
+from sgdsde.run.watching import check_names, named
 from sgdsde.schemes._scheme import Scheme
 
 __all__ = ["integrate"]
@@ -68,6 +68,7 @@ def integrate(
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise ArgumentError(f"executor must be a concurrent.futures.Executor, got {_check.show(executor)}")
     watched = named("observe", observe, 4), named("track", track, 4)
+    check_names(*watched)
     every = _check.count("track_every", track_every)
     kind = noise if noise is not None else equation.noise
     keep_noise = _check.flag("save_noise", save_noise)
@@ -76,7 +77,8 @@ def integrate(
     cores = _check.count("threads", threads) if threads is not None else available_cores()
     chunk = None if chunk_steps is None else _check.count("chunk_steps", chunk_steps, most=2**62)
     file = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
-    job = Job(equation, by_name(scheme), kind, grid, states[0], saves, key_from(rng), *watched, every, keep_noise)
+    key = file.seed if rng is None and file is not None and file.seed is not None else key_from(rng)
+    job = Job(equation, by_name(scheme), kind, grid, states[0], saves, key, *watched, every, keep_noise)
     program = job.program()
     check_counters(grid, saves, program.m, program.n_aux)
     check_memory(job, keep, paths.n, cores + 1)

@@ -92,7 +92,7 @@ class Program:
         from sgdsde.run.engine import SIGNATURES, SLOTS
 
         equation, scheme = job.equation, job.resolve()
-        kernels = equation.kernels(correction="correction" in scheme.needs)
+        kernels = equation.kernels(correction="correction" in scheme.needs_for(job.noise, equation.calculus))
         start = job.grid.t0, job.y0
         observers = {name: watcher_of(name, thing, equation, *start) for name, thing in job.observe.items()}
         trackers = {name: thing.__track__(equation, scheme) for name, thing in job.track.items()}
@@ -133,7 +133,7 @@ class Program:
 
 def _owned(array: np.ndarray) -> np.ndarray:
     """A contiguous, writeable float64 vector: the one layout the kernels were compiled for."""
-    vector = np.require(array, dtype=np.float64, requirements=["C", "A"]).reshape(-1)
+    vector = np.asarray(np.require(array, dtype=np.float64, requirements=["C", "A"])).reshape(-1)
     return vector if vector.flags.writeable else vector.copy()
 
 

@@ -17,6 +17,8 @@ LEAF = 256
 """Largest block; a power of two, as every block size is."""
 CACHE = 1 << 17
 """Bytes of state, noise and scratch that a block should stay below."""
+LEAST = 4
+"""Below this, columns cost more than the cache gains: 256 paths of d = 2 take 3.2 ns a step each, one alone 75."""
 MOST_PATHS = 2**56
 
 
@@ -121,7 +123,7 @@ def block_size(wanted: int | None, equation: Equation, m: int, n_paths: int, cor
     size = LEAF
     if equation.block is not None:
         size = min(size, 1 << (max(1, equation.block).bit_length() - 1))
-    while size > 1 and size * (equation.dim + m) * 4 * 8 > CACHE:
+    while size > LEAST and size * (equation.dim + m) * 4 * 8 > CACHE:
         size //= 2
     while size > 8 and size * cores > n_paths:
         size //= 2

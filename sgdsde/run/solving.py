@@ -92,7 +92,8 @@ def solve(
     progress : bool or callable
         A line on standard error, or a function of the fraction done.
     checkpoint : path, optional
-        A file, written every `checkpoint_every` seconds and at the end; if it is there the run goes on from it.
+        A file, written every `checkpoint_every` seconds and at the end; if it is there the run goes on from it (with
+        its seed, where `rng` is None). A file of another run is refused.
     block_size, chunk_steps : int, optional
         Paths side by side (a power of two, at most 256) and steps per call of the engine. Results do not depend on
         them.
@@ -174,7 +175,7 @@ def noise_for(scheme: Scheme, equation: Equation, t0: float, y0: np.ndarray) -> 
     """
     kind = equation.noise
     takes = kind in scheme.strong and equation.calculus in scheme.calculus
-    if kind == "scalar" or (takes and not isinstance(scheme.step, Mapping)):
+    if kind == "scalar" or (takes and (kind == "general" or not isinstance(scheme.step, Mapping))):
         check(scheme, kind, equation.calculus)
         return kind
     found = noise_structure(equation, y0, t0)

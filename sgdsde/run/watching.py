@@ -10,7 +10,7 @@ import numpy as np
 from sgdsde._errors import ArgumentError
 from sgdsde.equation._equation import Equation
 
-__all__ = ["Watcher", "named", "watcher_of"]
+__all__ = ["Watcher", "check_names", "named", "watcher_of"]
 
 
 class Watcher(NamedTuple):
@@ -49,6 +49,16 @@ def named(argument: str, things: Any, slots: int) -> dict[str, Any]:
     if len(result) > slots:
         raise ArgumentError(f"{argument} takes at most {slots} entries, got {len(result)}")
     return result
+
+
+def check_names(observe: Mapping[str, Any], track: Mapping[str, Any]) -> None:
+    """Statistics are asked for by name, so each name means one thing."""
+    for argument, names in (("observe", observe), ("track", track)):
+        if "y" in names:
+            raise ArgumentError(f"{argument} must not use the name 'y', which is the state's")
+    for name in observe:
+        if name in track:
+            raise ArgumentError(f"observe and track must have different names, got {name!r} in both")
 
 
 def _name(thing: Any) -> str:

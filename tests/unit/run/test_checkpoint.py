@@ -165,6 +165,13 @@ def test_the_number_of_threads_may_change(eq, tmp_path):
     assert eq.same(rest.y, sg.solve(eq.mixed, (0, 1), START, **run).y)
 
 
+def test_a_run_without_a_seed_goes_on_with_the_one_it_drew(eq, tmp_path):
+    header = broken_off(eq, tmp_path / "file", rng=None)
+    rest = sg.solve(eq.mixed, (0, 1), START, checkpoint=tmp_path / "file", **{**RUN, "rng": None})
+    assert rest.seed == header["settings"]["seed"]
+    assert eq.same(rest.y, sg.solve(eq.mixed, (0, 1), START, **{**RUN, "rng": rest.seed}).y)
+
+
 @pytest.mark.parametrize("damage", ["cut", "bytes", "text", "empty", "npz", "pickle"])
 def test_a_damaged_file_is_refused(eq, tmp_path, damage):
     file = tmp_path / "file"

@@ -14,7 +14,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import sgdsde as sg
-from sgdsde.run import remote
+from sgdsde.run import executor, remote
 from sgdsde.run.blas import one_blas_thread
 from sgdsde.schemes import Scheme, get_scheme
 
@@ -107,11 +107,11 @@ def _work(d, m):
 def test_executors_of_others(eq, there):
     here = sg.solve(there.sde, (0, 1), START, **RUN)
     with ThreadPoolExecutor(2) as threads:
-        for executor in (threads, Immediate()):
-            assert eq.same(here.y, sg.solve(there.sde, (0, 1), START, executor=executor, block_size=4, **RUN).y)
+        for other in (threads, Immediate()):
+            assert eq.same(here.y, sg.solve(there.sde, (0, 1), START, executor=other, block_size=4, **RUN).y)
             assert eq.same(
                 here.mean(),
-                sg.solve(there.sde, (0, 1), START, executor=executor, block_size=4, keep="stats", **RUN).mean(),
+                sg.solve(there.sde, (0, 1), START, executor=other, block_size=4, keep="stats", **RUN).mean(),
             )
     for bad in (2, "processes", threading):
         with pytest.raises(sg.ArgumentError, match="executor must be a concurrent.futures.Executor"):
@@ -208,3 +208,13 @@ def test_a_pool_that_breaks_says_so(there):
             pool.submit(os._exit, 1).result()
         with pytest.raises(BrokenProcessPool):
             sg.solve(there.sde, (0, 1), START, executor=pool, **RUN)
+
+
+def test_no_more_cores_than_a_container_grants(monkeypatch):
+    executor._granted_cores.cache_clear()
+    monkeypatch.setattr(executor.Path, "read_text", lambda path: "150000 100000\n")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(64), raising=False)
+    try:
+        assert executor.available_cores() == 2
+    finally:
+        executor._granted_cores.cache_clear()

@@ -167,6 +167,7 @@ def test_a_tracker_stops_with_its_path(eq):
     ("observe", "error", "match"),
     [
         (3, sg.ArgumentError, "observe.'int'. must be an object with __observe__ or a function"),
+        ({"y": product}, sg.ArgumentError, "observe must not use the name 'y'"),
         ({1: product}, sg.ArgumentError, "observe must have text for names, got 1"),
         ([product, product], sg.ArgumentError, "two entries of one name"),
         ({str(i): product for i in range(5)}, sg.ArgumentError, "at most 4 entries, got 5"),
@@ -185,6 +186,8 @@ def test_wrong_observers_are_refused_in_one_sentence(eq, observe, error, match):
 
 
 def test_wrong_trackers_are_refused(eq):
+    with pytest.raises(sg.ArgumentError, match="observe and track must have different names, got 'sums' in both"):
+        sg.solve(eq.mixed, (0, 1), START, track=Sums(), observe={"sums": product}, **RUN)
     with pytest.raises(sg.ArgumentError, match="track.'product'. must be an object with __track__, got"):
         sg.solve(eq.mixed, (0, 1), START, track=product, **RUN)
     for bad in (0, 1.5, True):

@@ -35,15 +35,25 @@ def kernel(signature: Any, **options: Any) -> Callable[[Callable], Any]:
         except RuntimeError as error:
             if "cannot cache function" not in str(error):
                 raise
-            warnings.warn(
-                "no folder for compiled code can be written, so kernels are compiled again in every process; "
-                "set NUMBA_CACHE_DIR to a folder that can be written",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            _warn_once()
             return _compile(function, signature, cache=False, **options)
 
     return decorate
+
+
+_warned = False
+
+
+def _warn_once() -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "no folder for compiled code can be written, so kernels are compiled again in every process; "
+            "set NUMBA_CACHE_DIR to a folder that can be written",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def kernel_uncached(signature: Any, **options: Any) -> Callable[[Callable], Any]:

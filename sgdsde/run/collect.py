@@ -9,12 +9,10 @@ import numpy as np
 from sgdsde._errors import INTERRUPTED
 from sgdsde.run.job import Block, Job
 from sgdsde.run.memory import refuse_more_than_half
+from sgdsde.run.paths import PER_PATH
 from sgdsde.run.statistics import Moments, Tree
 
 __all__ = ["Collector", "check_memory"]
-
-PER_PATH = 4
-"""Doubles that each path takes whatever is kept: its number, its status, when it stopped."""
 
 
 class Collector:

@@ -80,6 +80,9 @@ def make_saves(grid: Grid, t_eval: Any, *, keep: str, on_grid: bool) -> Saves:
         steps = np.arange(grid.n_steps + 1)
         return Saves(grid.time(steps), steps, np.zeros(steps.size))
     elif np.ndim(t_eval) == 0:
+        if not hasattr(t_eval, "__index__") and not isinstance(t_eval, np.ndarray):
+            wanted_kinds = 'None, "steps", how many times, or a sequence of times'
+            raise ArgumentError(f"t_eval must be {wanted_kinds}, got {_check.show(t_eval)}")
         n_times = _check.count("t_eval", t_eval, least=2)
         _refuse_many(n_times)
         wanted = np.linspace(grid.t0, grid.t1, n_times)

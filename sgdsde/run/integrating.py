@@ -65,7 +65,7 @@ def integrate(
     discrete = equation.calculus == "discrete"
     saves = make_saves(grid, t_eval, keep=keep, on_grid=discrete)
     given = given_noise(dW, paths, grid.n_steps, equation.noise_dim, discrete)
-    if executor is not None and not callable(getattr(executor, "submit", None)):
+    if executor is not None and (isinstance(executor, type) or not callable(getattr(executor, "submit", None))):
         raise ArgumentError(f"executor must be a concurrent.futures.Executor, got {_check.show(executor)}")
     watched = named("observe", observe, 4), named("track", track, 4)
     check_names(*watched)

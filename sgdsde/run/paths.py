@@ -10,8 +10,18 @@ from sgdsde import _check
 from sgdsde._errors import ArgumentError, ShapeError
 from sgdsde.equation._equation import Equation
 from sgdsde.run.grid import Grid, Saves
+from sgdsde.run.memory import refuse_more_than_half
 
-__all__ = ["Paths", "block_size", "check_block_size", "check_counters", "given_noise", "path_numbers", "start_states"]
+__all__ = [
+    "Paths",
+    "PER_PATH",
+    "block_size",
+    "check_block_size",
+    "check_counters",
+    "given_noise",
+    "path_numbers",
+    "start_states",
+]
 
 LEAF = 256
 """Largest block; a power of two, as every block size is."""
@@ -20,6 +30,8 @@ CACHE = 1 << 17
 LEAST = 4
 """Below this, columns cost more than the cache gains: 256 paths of d = 2 take 3.2 ns a step each, one alone 75."""
 MOST_PATHS = 2**56
+PER_PATH = 4
+"""Doubles that each path takes whatever is kept: its number, its status, when it stopped."""
 
 
 class Paths(NamedTuple):
@@ -49,9 +61,10 @@ def path_numbers(n_paths: int | None, path_index: Any) -> Paths:
     if path_index is None:
         return Paths(total or 1, None, total is None)
     most = MOST_PATHS - 1 if total is None else total - 1
-    if np.ndim(path_index) == 0:
+    if not isinstance(path_index, range) and np.ndim(path_index) == 0:
         number = _check.count("path_index", path_index, least=0, most=most)
         return Paths(1, np.array([number]), total is None)
+    refuse_more_than_half(8.0 * PER_PATH * len(path_index), "running so many paths", ["fewer of them at once"])
     if isinstance(path_index, range):
         numbers = np.arange(path_index.start, path_index.stop, path_index.step)
     else:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sgdsde as sg
+from sgdsde._errors import TooLargeError
 
 START = [0.3, -0.2]
 RUN = dict(dt=0.1, rng=3)
@@ -48,6 +49,11 @@ def test_paths_far_out_have_noise_of_their_own(eq):
 def test_paths_that_are_not_there(eq, index, match):
     with pytest.raises(sg.ArgumentError, match=match):
         sg.solve(eq.mixed, (0, 1), START, n_paths=60, path_index=index, **RUN)
+
+
+def test_more_numbers_of_paths_than_fit_are_refused(eq):
+    with pytest.raises(TooLargeError, match="running so many paths takes"):
+        sg.solve(eq.mixed, (0, 1), START, path_index=range(10**13), **RUN)
 
 
 def test_one_start_for_each_path(eq, ensemble):

@@ -113,7 +113,7 @@ def test_executors_of_others(eq, there):
                 here.mean(),
                 sg.solve(there.sde, (0, 1), START, executor=other, block_size=4, keep="stats", **RUN).mean(),
             )
-    for bad in (2, "processes", threading):
+    for bad in (2, "processes", threading, ThreadPoolExecutor):
         with pytest.raises(sg.ArgumentError, match="executor must be a concurrent.futures.Executor"):
             sg.solve(there.sde, (0, 1), START, executor=bad, **RUN)
 

@@ -68,6 +68,9 @@ def test_reading_t_eval():
     for bad in (1, 2.5, True, "every", [], [0.5, 0.2], [0.1, 0.1], [-0.1, 1], [0.5, 1.1], [0.5, np.nan], "ab"):
         with pytest.raises(ArgumentError, match="t_eval"):
             read(bad)
+    for bad in (2.5, {0.5}, iter([0.5])):
+        with pytest.raises(ArgumentError, match='t_eval must be None, "steps", how many times, or a sequence of times'):
+            read(bad)
     with pytest.raises(ArgumentError, match='keep="final"'):
         read(3, "final")
     for many in (10**13, "steps"):

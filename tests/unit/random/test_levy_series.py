@@ -156,6 +156,7 @@ def test_terms_and_the_cheapest_method(m, h, name, counts):
         ("h", [0.1, 0.1]),
         ("method", "kpw"),
         ("error", -1),
+        ("error", 1e-12),
         ("calculus", "strato"),
         ("path_index", [1, 2]),
         ("first_step", 2**38),
@@ -166,3 +167,19 @@ def test_terms_and_the_cheapest_method(m, h, name, counts):
 def test_arguments(name, value):
     with pytest.raises(ValueError, match=name):
         iterated_integrals(**{"dW": [0.1, 0.2], "h": 0.1, "rng": 0, name: value})
+
+
+def test_no_steps_and_no_paths():
+    for shape in ((0, 3), (2, 0, 3), (0, 5, 3)):
+        assert iterated_integrals(np.empty(shape), 0.1, rng=0).shape == (*shape, 3)
+
+
+def test_pieces_of_steps_and_paths_are_parts_of_the_whole():
+    dW = np.random.default_rng(0).standard_normal((70, 4, 3))
+    h = np.array([0.1, 0.1, 0.2, 0.05])
+    whole = levy_area(dW, h, rng=3)
+    assert np.array_equal(
+        levy_area(dW[66:, 1:3], h[1:3], rng=3, path_index=range(66, 70), first_step=1), whole[66:, 1:3]
+    )
+    assert np.array_equal(levy_area(dW[0, 0], 0.1, rng=3), whole[0, 0])
+    assert not np.isin(whole[0][whole[0] != 0], whole[1:]).any()

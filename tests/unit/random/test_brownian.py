@@ -187,3 +187,20 @@ def test_empty_intervals_and_rounding_of_the_ends():
 def test_arguments(ask, word):
     with pytest.raises(ValueError, match=word):
         ask(Brownian(2, (0, 1), rng=0, levels=4))
+
+
+def test_an_independent_scheme_reads_the_integrals_the_same_way():
+    # sdeint's SRI2 (first index earlier) is exact for the pair, fed with dW and I of coarse steps.
+    sdeint = pytest.importorskip("sdeint")
+    b = Brownian(2, (0, 1), rng=3, levels=8)
+    fine, W = b.iterated(256)[:, 0, 1], b(np.arange(257) / 256)
+    third = (W[:-1, 0] * b.grid(256)[:, 1] + fine).sum()
+
+    def solve(I):
+        def G(x, t):
+            return np.array([[1.0, 0.0], [0.0, 1.0], [0.0, x[0]]])
+
+        return sdeint.itoSRI2(lambda x, t: np.zeros(3), G, np.zeros(3), np.arange(17) / 16, dW=b.grid(16), I=I)[-1]
+
+    close(solve(b.iterated(16)), [*W[-1], third], atol=1e-12)
+    assert abs(solve(b.iterated(16).swapaxes(1, 2))[2] - third) > 1e-3

@@ -20,9 +20,10 @@ from numba.core.dispatcher import Dispatcher
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError
-from sgdsde.equation._equation import Equation
+from sgdsde.equation._equation import Equation, Kernels
 from sgdsde.equation.compile import unwrap
 from sgdsde.equation.fingerprint import fingerprint
+from sgdsde.equation.packing import pack
 from sgdsde.random.stream import RNG_VERSION
 from sgdsde.run.collect import Collector
 from sgdsde.run.job import Block, Job
@@ -139,9 +140,18 @@ def settings_of(
         "block_size": size,
         "y0": _digest(starts),
         "dW": None if given is None else _digest(given),
-        "numbers": _digest(kernels.p, kernels.data),
+        "numbers": _digest(*numbers_of(equation, kernels)),
+        "watched": _digest(*(array for w in program.watchers if w.owner is None for array in (w.p, w.data))),
         "functions": _digest(*map(code_digest, functions_of(equation)), *map(code_digest, job.observe.values())),
     }
+
+
+def numbers_of(equation: Equation, kernels: Kernels) -> tuple[np.ndarray, ...]:
+    """The numbers that the kernels read; those of functions that run in Python are only a number of this process."""
+    if hasattr(equation, "sde"):
+        return pack(getattr(equation, "args", ()))
+    in_python = kernels.p.size == 1 and kernels.data.size == 0
+    return () if in_python else (kernels.p, kernels.data)
 
 
 def functions_of(equation: Equation) -> list[Any]:

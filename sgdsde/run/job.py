@@ -76,7 +76,8 @@ class Program:
     """The arguments of the engine that do not depend on the block."""
 
     kernels: tuple[Any, ...]
-    owners: tuple[Any, ...]  # kept alive: `kernels` holds addresses of theirs
+    functions: tuple[Any, ...]  # kept alive: `kernels` holds their addresses
+    watchers: tuple[Watcher, ...]
     grid: tuple[Any, ...]
     n_observed: int
     n_tracked: int
@@ -119,7 +120,8 @@ class Program:
         grid = job.grid
         return cls(
             kernels=arguments,
-            owners=(*functions, *observers.values(), *trackers.values()),
+            functions=tuple(functions),
+            watchers=(*observers.values(), *trackers.values()),
             grid=(grid.t0, grid.h, grid.h_last, grid.n_steps),
             n_observed=sum(w.rows for w in observers.values()),
             n_tracked=sum(w.rows for w in trackers.values()),

@@ -12,7 +12,10 @@ import numpy as np
 import pytest
 
 import sgdsde as sg
+from sgdsde._abi import TRACK
+from sgdsde._jit import kernel_uncached
 from sgdsde.run.checkpoint import Checkpoint
+from sgdsde.run.watching import Watcher
 
 START = [0.3, -0.2]
 RUN = dict(dt=0.01, n_paths=40, rng=3, t_eval=[0.105, 0.5, 1.0], block_size=8, chunk_steps=10, threads=2)
@@ -119,6 +122,30 @@ def test_a_killed_process_goes_on_in_another_one(eq, tmp_path, monkeypatch):
     assert eq.same(rest.y, sg.solve(module.sde, (0, 1), [1.0, 0.5], **module.run).y)
 
 
+class Weighted:
+    name = "weighted"
+
+    def __init__(self, weight):
+        self.weight = weight
+
+    def __track__(self, equation, scheme):
+        return Watcher(add_weight, np.array([self.weight]), np.zeros(0), 1)
+
+
+@kernel_uncached(TRACK)
+def add_weight(acc, x0, x1, t, h, p, data, work):
+    for b in range(acc.shape[1]):
+        acc[0, b] += p[0]
+
+
+def test_a_tracker_with_other_numbers_is_another_run(eq, tmp_path):
+    broken_off(eq, tmp_path / "file", track=Weighted(1.0))
+    with pytest.raises(sg.ArgumentError, match="belongs to another run: watched was"):
+        sg.solve(eq.mixed, (0, 1), START, checkpoint=tmp_path / "file", track=Weighted(2.0), **RUN)
+    rest = sg.solve(eq.mixed, (0, 1), START, checkpoint=tmp_path / "file", track=Weighted(1.0), **RUN)
+    assert np.all(rest.tracked["weighted"][:, -1] == 100)
+
+
 def another_drift(t, y, a, b):
     return (a * np.sin(y[1] + t), b * np.cos(y[0]) - 0.31 * y[1])
 
@@ -136,6 +163,7 @@ def another_drift(t, y, a, b):
         ({"args": (0.7, -0.41)}, "numbers was"),
         ({"save_noise": True}, "save_noise was False, now it is True"),
         ({"observe": {"f": lambda t, y, a, b: y[0]}}, "observe was"),
+        ({"track": Weighted(2.0)}, "track was"),
         ({"path_index": range(40)}, "path_index was 'all'"),
         ({"dW": np.zeros((40, 100, 3))}, "dW was None"),
         ({"y0": [0.3, -0.1]}, "y0 was"),
@@ -170,6 +198,27 @@ def test_a_run_without_a_seed_goes_on_with_the_one_it_drew(eq, tmp_path):
     rest = sg.solve(eq.mixed, (0, 1), START, checkpoint=tmp_path / "file", **{**RUN, "rng": None})
     assert rest.seed == header["settings"]["seed"]
     assert eq.same(rest.y, sg.solve(eq.mixed, (0, 1), START, **{**RUN, "rng": rest.seed}).y)
+
+
+class InPython:
+    """Cannot be compiled: its kernel reads a number that means something in this process alone."""
+
+    def __call__(self, t, y, a, b):
+        return (a * np.sin(y[1] + t), b * np.cos(y[0]) - 0.3 * y[1])
+
+
+@pytest.mark.filterwarnings("ignore:.*runs in Python:RuntimeWarning")
+def test_functions_that_run_in_python_go_on_too(eq, tmp_path):
+    run = {"dt": 0.1, "n_paths": 8, "block_size": 2, "chunk_steps": 2, "observe": {"f": InPython()}}
+    broken_off(eq, tmp_path / "file", sde=eq.mixed.replace(drift=InPython()), **run)
+    rest = sg.solve(eq.mixed.replace(drift=InPython()), (0, 1), START, checkpoint=tmp_path / "file", **{**RUN, **run})
+    whole = sg.solve(eq.mixed.replace(drift=InPython()), (0, 1), START, **{**RUN, **run})
+    assert eq.same(rest.values, whole.values)
+    with pytest.raises(sg.ArgumentError, match="belongs to another run: numbers was"):
+        sg.solve(
+            eq.mixed.replace(drift=InPython()), (0, 1), START, checkpoint=tmp_path / "file", args=(0.7, -0.5),
+            **{**RUN, **run},
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("damage", ["cut", "bytes", "text", "empty", "npz", "pickle"])

@@ -66,6 +66,8 @@ def test_means_are_nan_from_the_first_loss_unless_asked(eq, run):
         assert not np.isnan(value[before]).any() and np.isnan(value[after]).all(), name
     skipped = sol.mean(skip_diverged=True)
     np.testing.assert_allclose(skipped, np.nanmean(sol.y, axis=0), rtol=1e-12, atol=1e-15)
+    error = np.nanstd(sol.y[:, -1], axis=0, ddof=1) / np.sqrt(40 - sol.n_diverged)
+    np.testing.assert_allclose(sol.stderr(skip_diverged=True)[-1], error, rtol=1e-12)
     assert sol.count()[-1, 0] == 40 - sol.n_diverged and sol.count()[0, 0] == 40
     with pytest.warns(sg.DivergenceWarning):
         stats = sg.solve(eq.cubic, (0, 3), y0, **{**keep, "save_noise": False, "keep": "stats"})

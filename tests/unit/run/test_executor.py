@@ -197,6 +197,9 @@ def test_blas_has_one_thread_during_a_run_and_as_many_as_before_after_it(eq):
         assert before and set(before) == {2}
         sol = sg.solve(eq.wiener, (0, 1), [0.0], dt=0.5, n_paths=8, rng=0, observe=Watch(), block_size=1)
         assert np.all(sol.observed["Watch"] == 1) and blas_threads() == before
+        for other in (Immediate(), ThreadPoolExecutor(1)):
+            far = sg.solve(eq.wiener, (0, 1), [0.0], dt=0.5, n_paths=8, rng=0, observe=Watch(), executor=other)
+            assert np.all(far.observed["Watch"] == 1) and blas_threads() == before
         with pytest.raises(ZeroDivisionError), one_blas_thread(), one_blas_thread():
             1 / 0  # noqa: B018
         assert blas_threads() == before

@@ -98,7 +98,7 @@ def test_more_than_half_of_the_free_memory_is_refused_before_it_is_taken(eq, mon
 
 def test_the_size_that_is_refused_is_the_size(eq, monkeypatch):
     # 2**20 paths x 2 times x 2 numbers = 32 MiB, and what goes with each path.
-    monkeypatch.setattr(memory, "free_memory", lambda: 2.0**26)
+    monkeypatch.setattr(memory, "free_memory", lambda: 100 * 2.0**20)
     with pytest.raises(TooLargeError, match=r"keeping 1048576 paths x 2 times x 2 numbers takes 6[45]\.?\d* MiB"):
         sg.solve(eq.mixed, (0, 1), [0.3, -0.2], dt=0.5, rng=0, n_paths=2**20)
     assert sg.solve(eq.mixed, (0, 1), [0.3, -0.2], dt=0.5, rng=0, n_paths=2**14).success

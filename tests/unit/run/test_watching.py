@@ -163,6 +163,23 @@ def test_a_tracker_stops_with_its_path(eq):
     assert np.array_equal(sol.tracked["n"][1, :, 0], np.arange(21))
 
 
+def strict(t, y):
+    if not np.isfinite(y[0]):
+        raise ValueError("an observer saw a state that is not finite")
+    return y[0]
+
+
+class Strict:
+    def __call__(self, t, y):
+        return strict(t, y)
+
+
+@pytest.mark.filterwarnings("ignore:.*runs in Python:RuntimeWarning", "ignore::sgdsde.DivergenceWarning")
+def test_functions_never_see_a_state_that_is_not_finite(eq):
+    sol = sg.solve(eq.cubic, (0, 2), [3.0], dt=0.1, rng=1, t_eval="steps", observe=[strict, Strict()])
+    assert sol.n_diverged and eq.same(sol.observed["strict"], sol.y) and eq.same(sol.observed["Strict"], sol.y)
+
+
 @pytest.mark.parametrize(
     ("observe", "error", "match"),
     [

@@ -204,7 +204,7 @@ class Model:
         `transform` is linear and maps rows (n, d) to rows (n, d); None is the identity. The variance is Σ's diagonal in
         that basis.
         """
-        turn = transform if transform is not None else (lambda g: g)
+        turn = self._turn(transform)
         mean = self.gradient(self.check_theta(theta, one=True), samples)
         var = np.zeros(self.dim)
         for g in self._centred(theta, mean, samples):
@@ -237,6 +237,18 @@ class Model:
         rows = [function(one) for one in theta.reshape(-1, self.dim)]
         out = np.array(rows, dtype=np.float64).reshape((*theta.shape[:-1], *shape))
         return float(out) if out.ndim == 0 else out
+
+    def _turn(self, transform: Any) -> Callable[[np.ndarray], np.ndarray]:
+        """`transform`, and a look at the shape of what it returns."""
+        if transform is None:
+            return lambda g: g
+        if not callable(transform):
+            raise ArgumentError(f"transform must be a function of rows (n, d), got {_check.show(transform)}")
+
+        def turned(g: np.ndarray) -> np.ndarray:
+            return _check.array("transform's result", transform(g), g.shape, finite=False)
+
+        return turned
 
     def _scratch(self, samples: Samples) -> np.ndarray:
         return np.empty(sum(self.work(samples.n)))

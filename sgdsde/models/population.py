@@ -26,7 +26,7 @@ class Population:
         α₁ = Var x², α₂ = Cov(x², xy), α₃ = Var xy, so that the gradient of ℓ = (vx - y)² has the variance 4q(v),
         q(v) = α₁v² - 2α₂v + α₃. α₁α₃ >= α₂².
     y2 : float
-        E y², for the loss.
+        E y², for the loss. β₁·E y² >= β₂².
     """
 
     beta1: float
@@ -40,10 +40,16 @@ class Population:
         for name, value in vars(self).items():
             least = None if name in ("beta2", "alpha2") else 0.0
             object.__setattr__(self, name, _check.number(name, value, least=least))
-        if self.alpha1 * self.alpha3 < self.alpha2**2 * (1 - 1e-12):
+        if self.alpha1 * self.alpha3 < self.alpha2 * self.alpha2 * (1 - 1e-12):
             raise ArgumentError(
                 f"alpha2 must satisfy alpha2² <= alpha1·alpha3 (Cauchy-Schwarz), got {self.alpha2:g}² > "
                 f"{self.alpha1:g}·{self.alpha3:g}"
+            )
+
+        if self.beta1 * self.y2 < self.beta2 * self.beta2 * (1 - 1e-12):
+            raise ArgumentError(
+                f"beta2 must satisfy beta2² <= beta1·y2 (Cauchy-Schwarz), got {self.beta2:g}² > "
+                f"{self.beta1:g}·{self.y2:g}"
             )
 
     def q(self, v: float) -> float:

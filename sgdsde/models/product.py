@@ -147,7 +147,7 @@ class Product(Model):
         self, theta: Any, samples: Samples, transform: Callable[[np.ndarray], np.ndarray] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mean (d,) and variance (d,) of the gradient of one sample, in another basis."""
-        turn = transform if transform is not None else (lambda g: g)
+        turn = self._turn(transform)
         mean = self.gradient(self.check_theta(theta, one=True), samples)
         return turn(mean[None])[0], turn(self.factor(theta, samples).T)[0] ** 2
 

@@ -123,6 +123,39 @@ def test_data_are_checked_and_copied_once():
     assert not np.shares_memory(other.data, samples.data)
 
 
+def test_views_of_one_vector_of_the_users_are_checked_and_copied_too():
+    base = np.arange(1.0, 41.0)
+    X, Y = base[:30].reshape(10, 3), base[30:]  # laid out as the kernels read them, by chance
+    with pytest.raises(ShapeError, match=r"X must have shape \(n_samples, 5\)"):
+        DeepLinear([5, 1]).samples(X, Y)
+    with pytest.raises(ShapeError, match="same number of samples"):
+        DeepLinear([3, 1]).samples(base[:24].reshape(8, 3), base[24:])
+    samples = DeepLinear([3, 1]).samples(X, Y)
+    base[0] = np.nan
+    assert samples.X[0, 0] == 1.0
+    with pytest.raises(ArgumentError, match="X must be finite"):
+        DeepLinear([3, 1]).samples(X, Y)
+
+
+def test_data_of_one_model_are_refused_by_another_and_cannot_be_written_to():
+    samples = DeepLinear([2, 1]).samples(np.ones((3, 2)), np.ones(3))
+    with pytest.raises(ShapeError, match=r"X must have shape \(n_samples, 1\)"):
+        Product().samples(samples.X, samples.Y)
+    for view in (samples.X, samples.Y):
+        with pytest.raises(ValueError, match="read-only"):
+            view[0] = 7.0
+
+
+@pytest.mark.parametrize("transform", ["x", lambda g: g[:, :1], lambda g: None, lambda g: g.sum(), lambda g: g.T])
+def test_a_transform_gives_rows_like_those_it_gets(case, transform):
+    if case.n == case.model.dim == 1:
+        pytest.skip("all shapes are one")
+    if case.model.dim == 1 and callable(transform):
+        pytest.skip("one component is all components")
+    with pytest.raises(ArgumentError, match="transform"):
+        case.model.gradient_moments(case.theta, case.samples, transform)
+
+
 @pytest.mark.parametrize(
     ("X", "Y", "error", "message"),
     [
@@ -135,12 +168,18 @@ def test_data_are_checked_and_copied_once():
         (np.full((3, 2), np.inf), np.ones(3), ArgumentError, "X must be finite"),
         ([["a", "b"]], [1.0], ArgumentError, "X must hold real numbers"),
         (np.ones((3, 2)), None, ModelError, "needs samples X and Y"),
+        (np.ones((3, 2)), np.ones((1, 3)), ShapeError, r"Y must have .*got \(1, 3\)"),
         (uw_gauss(), None, ModelError, "needs samples X and Y"),
     ],
 )
 def test_wrong_data_are_refused(X, Y, error, message):
     with pytest.raises(error, match=message):
         DeepLinear([2, 1]).samples(X, Y)
+
+
+def test_labels_are_told_how_to_become_rows():
+    with pytest.raises(ShapeError, match=r"got \(4,\); labels 0\.\.2 become rows by np\.eye\(3\)\[Y\]"):
+        DeepLinear([2, 3]).samples(np.ones((4, 2)), np.array([0, 1, 2, 0]))
 
 
 def test_wrong_models_are_refused():
@@ -153,6 +192,10 @@ def test_wrong_models_are_refused():
         Product(depth=0)
     with pytest.raises(ArgumentError, match="alpha2"):
         Population(1.0, 1.0, 1.0, 2.0, 1.0, 1.0)
+    with pytest.raises(ArgumentError, match=r"beta2 must satisfy .* got 5² > 0·0"):
+        Population(0.0, 5.0, 1.0, 0.0, 1.0, 0.0)
+    with pytest.raises(ArgumentError, match="alpha2"):
+        Population(1.0, 1.0, 1.0, 1e200, 1.0, 1.0)
     with pytest.raises(ModelError, match="Y must be None"):
         Product().samples(uw_gauss(), [1.0])
     with pytest.raises(ArgumentError, match="scale must be at least 0"):

@@ -22,7 +22,12 @@ _found: weakref.WeakKeyDictionary[Any, tuple[Any, tuple[int, int, int]]] = weakr
 
 
 def address(function: Any, signature: Any) -> tuple[int, int, int]:
-    """Addresses of a kernel of this signature: C wrapper, Python object, machine code. Looked up once."""
+    """Addresses of a kernel of this signature: C wrapper, Python object, machine code. Looked up once.
+
+    None has the address zero, and must not be called.
+    """
+    if function is None:
+        return 0, 0, 0
     known = _found.get(function)
     if known is None or known[0] is not signature:
         words = _get_wrapper_address(function, signature), id(function), _get_jit_address(function, signature)

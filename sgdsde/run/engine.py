@@ -55,7 +55,6 @@ _step, _increment, _correction, _aux, _observer, _tracker = map(
 _GRID = (types.float64, types.float64, types.float64, types.int64)  # t0, h, length of the last step, n_steps
 _SAVES = (INTS, VECTOR, VECTOR, CUBE)  # step before each save, offset from it, time, rows (n_saves, d + watched, B)
 _STATE = (BLOCK, BLOCK, INTS, INTS, PATHS, types.uint64)  # x, accumulators, status, first bad step, path numbers, key
-_SCRATCH = (BLOCK, BLOCK, BLOCK, BLOCK, BLOCK, BLOCK, VECTOR, VECTOR, VECTOR, INTS, VECTOR)
 # x0, acc0, side, bridge, fresh, aux, t, h, t_save, status0, work
 
 
@@ -116,7 +115,7 @@ def _save(rows, x, acc, status, time, t, table, observer_p, observer_data, obser
                 rows[i, b] = np.nan
 
 
-@kernel(types.int64(*_KERNELS, *_GRID, *_SAVES, *_STATE, *_SCRATCH, BLOCK, *(types.int64,) * 3, types.boolean))
+@inline
 def _window(
     table, p, data, observer_p, observer_data, observer_rows, tracker_p, tracker_data, tracker_rows, track_every,
     t0, h_step, h_last, n_steps, save_step, save_offset, save_time, saved,
@@ -264,32 +263,26 @@ def advance(
             start[:] = x
             acc_start[:] = acc
         s_start = s
-        s = _window(
-            table, p, data, observer_p, observer_data, observer_rows,
-            tracker_p, tracker_data, tracker_rows, track_every,
-            t0, h_step, h_last, n_steps, save_step, save_offset, save_time, saved,
-            x, acc, status, first_bad, path, key,
-            x0, acc0, side, bridge, fresh, aux, t, h, t_save, status0, work,
-            noise, k, k_end, s, careful,
-        )  # fmt: skip
-        if not careful:
+        trial = careful
+        for _ in range(2):
+            s = _window(
+                table, p, data, observer_p, observer_data, observer_rows,
+                tracker_p, tracker_data, tracker_rows, track_every,
+                t0, h_step, h_last, n_steps, save_step, save_offset, save_time, saved,
+                x, acc, status, first_bad, path, key,
+                x0, acc0, side, bridge, fresh, aux, t, h, t_save, status0, work,
+                noise, k, k_end, s_start, trial,
+            )  # fmt: skip
             bad = not _columns_finite(x)
             for b in range(n):
                 bad = bad or status[b] != OK
-            if bad:
-                x[:] = start
-                acc[:] = acc_start
-                status[:] = OK
-                s = _window(
-                    table, p, data, observer_p, observer_data, observer_rows,
-                    tracker_p, tracker_data, tracker_rows, track_every,
-                    t0, h_step, h_last, n_steps, save_step, save_offset, save_time, saved,
-                    x, acc, status, first_bad, path, key,
-                    x0, acc0, side, bridge, fresh, aux, t, h, t_save, status0, work,
-                    noise, k, k_end, s_start, True,
-                )  # fmt: skip
-                for b in range(n):
-                    careful = careful or status[b] != OK
+            if trial or not bad:
+                careful = bad
+                break
+            x[:] = start
+            acc[:] = acc_start
+            status[:] = OK
+            trial = True
     if k1 == n_steps:
         while s < save_step.shape[0]:
             _save(saved[s], x, acc, status, save_time[s], t_save, table,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from sgdsde._address import address
-from sgdsde._errors import INTERRUPTED, OK
+from sgdsde._errors import INTERRUPTED, OK, ArgumentError
 from sgdsde.equation._equation import Equation
 from sgdsde.run.grid import Grid, Saves
 from sgdsde.run.watching import Watcher, watcher_of
@@ -98,6 +98,8 @@ class Program:
         observers = {name: watcher_of(name, thing, equation, *start) for name, thing in job.observe.items()}
         trackers = {name: thing.__track__(equation, scheme) for name, thing in job.track.items()}
         m, n_aux = equation.noise_dim, scheme.aux_rows(equation.noise_dim)
+        if n_aux > 0 and scheme.aux is None:
+            raise ArgumentError(f"method {scheme.name!r} has aux_rows({m}) = {n_aux} but no aux kernel to fill them")
         step_work = scheme.work(equation.dim, m)
         needs = [(step_work[0] + kernels.work[0], step_work[1] + kernels.work[1])]
         needs += [watcher.work for watcher in (*observers.values(), *trackers.values())]
@@ -105,9 +107,9 @@ class Program:
             scheme.kernel(job.noise, equation.calculus),
             kernels.increment if kernels.increment is not None else idle.no_increment,
             kernels.correction if kernels.correction is not None else idle.no_correction,
-            scheme.aux if scheme.aux is not None else idle.no_aux,
-            *_filled([w.kernel for w in observers.values()], idle.no_observer, SLOTS),
-            *_filled([w.kernel for w in trackers.values()], idle.no_tracker, SLOTS),
+            scheme.aux,  # the engine leaves alone what has no rows
+            *_filled([w.kernel for w in observers.values()], None, SLOTS),
+            *_filled([w.kernel for w in trackers.values()], None, SLOTS),
         ]
         arguments = (
             np.array([address(f, signature) for f, signature in zip(functions, SIGNATURES, strict=True)]),

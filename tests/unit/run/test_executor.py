@@ -170,11 +170,11 @@ def test_runs_in_several_threads_at_once(eq, there):
 @pytest.mark.filterwarnings("ignore:.*runs in Python:RuntimeWarning")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_run_inside_a_run(eq, threads):
-    inner = sg.solve(eq.gbm, (0, 1), [1.0], dt=0.1, rng=0).y[-1, 0]
+    inner = sg.solve(eq.gbm, (0, 1), [1.0], dt=0.01, rng=0).y[-1, 0]
 
     class Nested:
         def __call__(self, t, y):
-            return sg.solve(eq.gbm, (0, 1), [1.0], dt=0.1, rng=0).y[-1, 0]
+            return sg.solve(eq.gbm, (0, 1), [1.0], dt=0.01, rng=0).y[-1, 0]
 
     run = dict(dt=0.1, n_paths=4, rng=0, t_eval="steps", threads=threads, block_size=2)
     sol = sg.solve(eq.pair, (0, 1), [0.0, 1.0], observe=Nested(), **run)

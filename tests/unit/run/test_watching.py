@@ -8,6 +8,7 @@ import pytest
 import sgdsde as sg
 from sgdsde._abi import OBSERVE, TRACK
 from sgdsde._jit import kernel_uncached
+from sgdsde.equation.observing import compile_observer
 from sgdsde.run.watching import Watcher
 
 RUN = dict(dt=0.1, n_paths=5, rng=0, t_eval=[0, 0.37, 1])
@@ -107,6 +108,7 @@ def test_large_states_reach_observers():
         sde, (0, 1), np.arange(float(d)), dt=0.5, n_paths=3, rng=0, observe={"ends": lambda t, y: (y[0], y[-1])}
     )
     assert np.array_equal(sol.observed["ends"], sol.y[..., [0, -1]])
+    assert compile_observer(lambda t, y: y[0], (), d, 1).work == (d, 0)
 
 
 def test_objects_bring_their_own_kernel(eq):

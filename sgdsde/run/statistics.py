@@ -11,21 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import types
 
-from sgdsde._jit import inline, kernel
-
-__all__ = ["Moments", "Tree", "moments_of", "reduce_block"]
-
-CUBE = types.float64[:, :, ::1]
-FIELDS = 5
+__all__ = ["Moments", "Tree", "moments_of"]
 
 
 @dataclass
 class Moments:
     """Count, mean, sum of squared deviations, smallest and largest of each row at each time; arrays (n_times, rows)."""
 
-    values: np.ndarray  # (FIELDS, n_times, rows)
+    values: np.ndarray  # (5, n_times, rows)
 
     @property
     def count(self) -> np.ndarray:
@@ -50,52 +44,6 @@ class Moments:
         return self.values[4]
 
 
-@inline
-def _merge(a, b, i, j):
-    """Fold column j of b into column i of a (fields along the first axis)."""
-    n_a, n_b = a[0, i], b[0, j]
-    n = n_a + n_b
-    if n_a == 0.0:
-        for f in range(1, FIELDS):
-            a[f, i] = b[f, j]
-    elif n_b > 0.0:
-        delta = b[1, j] - a[1, i]
-        a[1, i] += delta * (n_b / n)
-        a[2, i] += b[2, j] + delta * delta * (n_a * n_b / n)
-        a[3, i] = min(a[3, i], b[3, j])
-        a[4, i] = max(a[4, i], b[4, j])
-    a[0, i] = n
-
-
-@kernel(types.void(CUBE, CUBE, types.float64[:, ::1]))
-def reduce_block(saved, out, scratch):
-    """Rows (n_times, rows, B) of a block to a node (FIELDS, n_times, rows), NaN left out. scratch: (FIELDS, B)."""
-    n_times, rows, n = saved.shape
-    for s in range(n_times):
-        for r in range(rows):
-            for b in range(n):
-                value = saved[s, r, b]
-                good = not np.isnan(value)
-                scratch[0, b] = 1.0 if good else 0.0
-                scratch[1, b] = value if good else 0.0
-                scratch[2, b] = 0.0
-                scratch[3, b] = value if good else np.inf
-                scratch[4, b] = value if good else -np.inf
-            width = 1
-            while width < n:
-                for b in range(0, n - width, 2 * width):
-                    _merge(scratch, scratch, b, b + width)
-                width *= 2
-            for f in range(FIELDS):
-                out[f, s, r] = scratch[f, 0]
-
-
-@kernel(types.void(types.float64[:, ::1], types.float64[:, ::1]))
-def _merge_nodes(a, b):
-    for i in range(a.shape[1]):
-        _merge(a, b, i, i)
-
-
 @dataclass
 class Tree:
     """Nodes that wait for their sibling. `add` blocks in any order, `result` once all are in."""
@@ -104,6 +52,8 @@ class Tree:
 
     def add(self, saved: np.ndarray, block: int, block_size: int) -> None:
         """One block's rows (n_times, rows, B); its paths are block·block_size + 0 .. B - 1; a power of two."""
+        from sgdsde.run.reduction import FIELDS, reduce_block
+
         n_times, rows, n = saved.shape
         node = np.empty((FIELDS, n_times, rows))
         reduce_block(saved, node, np.empty((FIELDS, n)))
@@ -123,8 +73,10 @@ class Tree:
 
 
 def _merged(a: np.ndarray, b: np.ndarray, a_is_right: int) -> np.ndarray:
+    from sgdsde.run.reduction import FIELDS, merge_nodes
+
     left, right = (b, a) if a_is_right else (a, b)
-    _merge_nodes(left.reshape(FIELDS, -1), right.reshape(FIELDS, -1))
+    merge_nodes(left.reshape(FIELDS, -1), right.reshape(FIELDS, -1))
     return left
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers; tests/smoke/te
         to_ito as to_ito,
         to_stratonovich as to_stratonovich,
     )
+    from sgdsde.random import Brownian as Brownian, iterated_integrals as iterated_integrals
     from sgdsde.run.solution import Solution as Solution
     from sgdsde.run.solving import solve as solve
     from sgdsde.schemes import Scheme as Scheme, methods as methods
@@ -54,6 +55,9 @@ _NAMES = {  # public name -> module that holds it; a module that holds itself is
     "methods": "sgdsde.schemes",
     "Scheme": "sgdsde.schemes",
     "warmup": "sgdsde.cli.warmup",
+    # randomness
+    "Brownian": "sgdsde.random",
+    "iterated_integrals": "sgdsde.random",
     # SGD
     "SGD": "sgdsde.sgd",
     "compare": "sgdsde.comparison",

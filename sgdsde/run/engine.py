@@ -96,6 +96,16 @@ def _scale(x, begin, end, factor):
 
 
 @inline
+def _turn(out, source, start):
+    """out[j, b] = source[b, start + j], a line of cache at a time."""
+    rows, n = out.shape
+    for j0 in range(0, rows, 8):
+        for b in range(n):
+            for j in range(j0, min(j0 + 8, rows)):
+                out[j, b] = source[b, start + j]
+
+
+@inline
 def _save(rows, x, acc, status, time, t, table, observer_p, observer_data, observer_rows, work):
     d, n = x.shape
     _copy(rows, x)
@@ -227,7 +237,10 @@ def advance(
     x, acc, status, first_bad, path, key,
     noise_in, noise_out, k0, k1, m, n_aux, work, scratch,
 ):  # fmt: skip
-    """Take the block from step k0 to k1. `noise_in` ((k1 - k0)·m, B) drives it if it has rows; `noise_out` keeps it."""
+    """Take the block from step k0 to k1.
+
+    `noise_in` (B, n_steps·m) drives it, if it has columns; `noise_out` (n_steps·m, B) keeps what did, if it has rows.
+    """
     d, n = x.shape
     q = acc.shape[0]
     window = _window_steps(m, n)
@@ -248,17 +261,17 @@ def advance(
         careful = careful or status[b] != OK
     for k in range(k0, k1, window):
         k_end = min(k + window, k1)
+        rows = noise[: (k_end - k) * m]
         if m > 0:
-            rows = noise[: (k_end - k) * m]
-            if noise_in.shape[0] > 0:
-                rows[:] = noise_in[(k - k0) * m : (k_end - k0) * m]
+            if noise_in.shape[1] > 0:
+                _turn(rows, noise_in, k * m)
             else:
                 fill_normals(rows, k * m, path, DRIVING, key)
                 full = m * (min(k_end, n_steps - 1) - k)  # rows of steps of full length
                 _scale(rows, 0, full, np.sqrt(h_step))
                 _scale(rows, full, rows.shape[0], np.sqrt(h_last))
             if noise_out.shape[0] > 0:
-                noise_out[(k - k0) * m : (k_end - k0) * m] = rows
+                noise_out[k * m : k_end * m] = rows
         if not careful:
             start[:] = x
             acc_start[:] = acc
@@ -271,7 +284,7 @@ def advance(
                 t0, h_step, h_last, n_steps, save_step, save_offset, save_time, saved,
                 x, acc, status, first_bad, path, key,
                 x0, acc0, side, bridge, fresh, aux, t, h, t_save, status0, work,
-                noise, k, k_end, s_start, trial,
+                rows, k, k_end, s_start, trial,
             )  # fmt: skip
             bad = not _columns_finite(x)
             for b in range(n):

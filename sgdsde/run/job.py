@@ -167,7 +167,7 @@ class Block:
     status: np.ndarray  # (B,)
     first_bad: np.ndarray  # (B,) step at which the path stopped, 0 for none
     saved: np.ndarray  # (n_saves, d + observed + tracked, B)
-    noise_in: np.ndarray  # (n_steps·m, B), or no rows
+    noise_in: np.ndarray  # (B, n_steps·m), or no columns
     noise_out: np.ndarray  # (n_steps·m, B), or no rows
     k: int = field(default=0, kw_only=True)
     steps_per_call: int = field(default=FIRST_CHUNK, kw_only=True)
@@ -182,9 +182,12 @@ def start_block(job: Job, index: int, path: np.ndarray, y0: np.ndarray, noise: n
     """Block of the paths `path` (B,) from y0 (B, d); `noise` is their dW (B, n_steps, m) where the user gives it."""
     program, d, n = job.program(), job.equation.dim, path.size
     rows = d + program.n_observed + program.n_tracked
-    given = np.empty((0, n))
+    given = np.empty((n, 0))
     if noise is not None:
-        given = np.ascontiguousarray(np.moveaxis(noise, 0, -1).reshape(-1, n))
+        given = np.require(noise.reshape(n, -1), requirements=["C", "A", "W", "E"])
+        with np.errstate(invalid="ignore", over="ignore"):
+            if not np.isfinite(given.sum()) and not np.isfinite(given).all():
+                raise ArgumentError("dW must be finite")
     kept_rows = job.grid.n_steps * program.m if job.save_noise else 0
     return Block(
         index=index,
@@ -226,7 +229,6 @@ def _advance(job: Job, program: Program, block: Block, n_steps: int, work: np.nd
     from sgdsde.run.engine import advance
 
     k1 = min(block.k + n_steps, job.grid.n_steps)
-    part = slice(block.k * program.m, k1 * program.m)
     advance(
         *program.kernels,
         *program.grid,
@@ -240,8 +242,8 @@ def _advance(job: Job, program: Program, block: Block, n_steps: int, work: np.nd
         block.first_bad,
         block.path,
         job.key,
-        block.noise_in[part],
-        block.noise_out[part],
+        block.noise_in,
+        block.noise_out,
         block.k,
         k1,
         program.m,

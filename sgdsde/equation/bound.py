@@ -11,6 +11,7 @@ import numpy as np
 
 from sgdsde._errors import ArgumentError, ModelError, ShapeError
 from sgdsde.equation._equation import Kernels
+from sgdsde.equation.agreement import all_python, disagreement
 from sgdsde.equation.compile import Compiled, compile_increment, unwrap
 from sgdsde.equation.packing import clean_args, pack
 from sgdsde.equation.probing import DIAGONAL, check_drift, diffusion_form, function_name
@@ -43,12 +44,13 @@ class BoundSDE:
         self.dim, self.noise_dim, self.noise, self.calculus = sde.dim, noise_dim, sde.noise, sde.calculus
         self._columns: Any = None
         self._diagonal: bool | None = None
+        self._checked: tuple[Any, str, str] | None = None
 
     def __repr__(self) -> str:
         return f"{self.sde!r} at t={self.t0:g} with {self.noise_dim} noise{'s'[: self.noise_dim != 1]}"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_columns": None}
+        return {**vars(self), "_columns": None, "_checked": None}
 
     def evaluate(self, t: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """f (d,) and G at a state, computed in Python; G is (d,) where the layout is 'diagonal', (d, m) otherwise."""
@@ -81,10 +83,12 @@ class BoundSDE:
         Compiles at the first call, in about 0.3 s; then again only when what the functions compute has changed.
         """
         made, held = self._compiled()
+        kernels, at_fault, reason = None, made.at_fault, made.reason
         if made.increment is not None:
             kernels = Kernels(made.increment, None, *pack(held), work=(made.work, 0))
-        else:
-            _warn_once(made.at_fault, getattr(self.sde, made.at_fault), made.reason)
+            at_fault, reason = self._disagreement(kernels)
+        if kernels is None or reason:
+            _warn_once(at_fault, getattr(self.sde, at_fault), reason)
             kernels = self._python_kernels()
         if not correction:
             return kernels
@@ -103,6 +107,44 @@ class BoundSDE:
                 return Compiled(None, 0, f"it is a functools.partial, and {error}", label), held
         d, m = self.dim, self.noise_dim
         return compile_increment(calls["drift"], calls["diffusion"], tuple(held), d, m, self.form), held
+
+    def _disagreement(self, kernels: Kernels) -> tuple[str, str]:
+        """Which function gives another number when compiled than in Python at the start, and how; once per kernel.
+
+        What a person compiled is taken at its word.
+        """
+        if self._checked is not None and self._checked[0] is kernels.increment:
+            return self._checked[1:]
+        v = 1.0 + 0.5 * np.cos(np.arange(self.noise_dim))
+        label, reason = "", ""
+        if all_python(unwrap(self.sde.drift).function):
+            label, reason = "drift", disagreement(lambda: self._at_start(kernels, 1.0, 0.0 * v), self._f, *self._start)
+        if not reason and all_python(unwrap(self.sde.diffusion).function):
+            label, reason = (
+                "diffusion",
+                disagreement(lambda: self._at_start(kernels, 0.0, v), lambda t, y: self._g(t, y, v), *self._start),
+            )
+        self._checked = kernels.increment, label, reason
+        return label, reason
+
+    @property
+    def _start(self) -> tuple[float, np.ndarray]:
+        return self.t0, self.y0
+
+    def _at_start(self, kernels: Kernels, h: float, v: np.ndarray) -> np.ndarray:
+        """f·h + G·v, (d,), by the kernel."""
+        out, x, work = np.empty((self.dim, 1)), self.y0[:, None].copy(), np.empty(sum(kernels.work))
+        kernels.increment(out, x, np.full(1, self.t0), np.full(1, h), v[:, None], kernels.p, kernels.data, work)
+        return out[:, 0]
+
+    def _f(self, t: float, y: np.ndarray) -> np.ndarray:
+        return check_drift(self.sde.drift, _call(self.sde.drift, t, y, self.args), self.dim)
+
+    def _g(self, t: float, y: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """G·v, (d,), in Python."""
+        returned = _call(self.sde.diffusion, t, y, self.args)
+        g, form, m = diffusion_form(self.sde.diffusion, returned, self.dim, self.noise)
+        return g * v if form == DIAGONAL else g.reshape(self.dim, m) @ v
 
     def measured_diagonal(self) -> bool:
         """Whether entry i of a diagonal G depends on y[i] alone, measured around the start (once)."""

@@ -162,7 +162,7 @@ def to_stratonovich(problem: Any) -> Any:
 
 
 def _convert(problem: Any, calculus: str) -> Any:
-    if not isinstance(problem, Problem):
+    if isinstance(problem, type) or not isinstance(problem, Problem):
         raise ArgumentError(f"problem must be an SDE or another problem that solve takes, got {_check.show(problem)}")
     if getattr(problem, "calculus", None) == calculus:
         return problem

@@ -93,12 +93,10 @@ def _compile(drift: Call, diffusion: Call, held: tuple[Any, ...], d: int, m: int
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaWarning)
             f, f_type = _function(drift, (*drift_before, *state, *args), drift_values)
+            f_entries = read_entries("f", "drift", f_type, d, 1, False)
             label = "diffusion"
             g, g_type = _function(diffusion, (*diffusion_before, *state, *args), diffusion_values)
-            entries = (
-                read_entries("f", "drift", f_type, d, 1, False),
-                read_entries("g", "diffusion", g_type, d, m, form == "matrix"),
-            )
+            entries = f_entries, read_entries("g", "diffusion", g_type, d, m, form == "matrix")
             source = increment_source(drift, diffusion, held, d, m, form, *entries)
             namespace = {**INTRINSICS, "drift": f, "diffusion": g, "local_array": local_array, "ModelError": ModelError}
             exec(source, namespace)

@@ -1,8 +1,9 @@
 """A user's function made ready for numba: what it reads is taken now, the plain functions it calls are compiled too.
 
 numba compiles a function once and keeps the globals of that moment. Here each compilation gets a copy of the function
-whose globals are a snapshot, so that a later change leads to new code instead of being overlooked. A function that
-is already compiled (a numba dispatcher) is used as it is, unless something it reads has changed since it was first met.
+whose globals are a snapshot, so that a later change leads to new code instead of being overlooked. Indices are checked
+in the copy, which costs nothing where an array's length is known to the compiler, as y's is. A function that is already
+compiled (a numba dispatcher) is used as it is, unless something it reads has changed since it was first met.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def frozen(function: Any, pipeline_class: Any = None) -> Any:
 def _frozen(function: Any, made: dict[int, Any], pipeline_class: Any = None) -> Any:
     if id(function) in made:
         return made[id(function)]
-    options: dict[str, Any] = dict(OPTIONS)
+    options: dict[str, Any] = {**OPTIONS, "boundscheck": True}
     plain = function
     if isinstance(function, Dispatcher):
         key = fingerprint(function)

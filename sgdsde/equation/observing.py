@@ -21,6 +21,7 @@ from sgdsde._abi import OBSERVE
 from sgdsde._errors import ArgumentError, ModelError, ShapeError
 from sgdsde._jit import kernel_uncached
 from sgdsde._stack import local_array
+from sgdsde.equation.agreement import all_python, disagreement
 from sgdsde.equation.compile import _function, _short_reason, unwrap
 from sgdsde.equation.fingerprint import fingerprint
 from sgdsde.equation.packing import INTRINSICS, clean_args, layout, numba_types, pack, unpack_source
@@ -62,10 +63,13 @@ def observed_values(label: str, function: Any, returned: Any, rows: int | None =
     return array.reshape(-1)
 
 
-def compile_observer(function: Any, args: tuple[Any, ...], d: int, rows: int) -> Observation:
+def compile_observer(
+    function: Any, args: tuple[Any, ...], d: int, rows: int, start: tuple[float, np.ndarray] | None = None
+) -> Observation:
     """The OBSERVE kernel of a function that gives `rows` numbers of a state (d,); `args` are clean (`packing`).
 
-    Compiles when what the function computes has not been seen before; new values in `args` compile nothing.
+    Compiles when what the function computes has not been seen before; new values in `args` compile nothing. There is no
+    kernel either where it gives something else than Python at `start`, (t, y).
     """
     nothing = np.zeros(0)
     call = unwrap(function)
@@ -84,7 +88,21 @@ def compile_observer(function: Any, args: tuple[Any, ...], d: int, rows: int) ->
         while len(_kept) > KEPT:
             _kept.popitem(last=False)
         made, reason = _kept[key]
-    return Observation(made, *pack(held), (0 if d <= ON_STACK else d, 0), reason)
+    found = Observation(made, *pack(held), (0 if d <= ON_STACK else d, 0), reason)
+    if made is None or start is None or not all_python(call.function):
+        return found
+    t, y = start
+
+    def compiled() -> np.ndarray:
+        out = np.empty((rows, 1))
+        made(out, y[:, None].copy(), np.full(1, t), found.p, found.data, np.empty(sum(found.work)))
+        return out[:, 0]
+
+    def python(t: float, y: np.ndarray) -> np.ndarray:
+        return observed_values("observer", function, function(t, y.copy(), *args), rows)
+
+    reason = disagreement(compiled, python, float(t), y)
+    return Observation(None, nothing, nothing, (0, 0), reason) if reason else found
 
 
 def _compile(call: Call, held: tuple[Any, ...], d: int, rows: int) -> tuple[Any, str]:

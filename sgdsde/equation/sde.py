@@ -67,8 +67,10 @@ class SDE:
     tuples, or lists and ``np.array`` written in the ``return`` itself, is fastest; other arrays cost an allocation
     (30 ns) at each evaluation.
 
-    Compiled code does not check indices: they are checked once, in Python, at the start. An exception that a function
-    raises passes through the solver to the caller, compiled or not. A pickled SDE carries its functions, lambdas too.
+    Compiled code is held against Python once, at the start: a function that gives another number there (an int to a
+    negative power is 0 in compiled code) runs in Python, after a warning. Indices are checked, but in functions that a
+    person compiled without ``boundscheck=True``. An exception that a function raises passes through the solver to the
+    caller, compiled or not. A pickled SDE carries its functions, lambdas too.
 
     Examples
     --------

@@ -80,7 +80,16 @@ def read_entries(name: str, label: str, returned: Any, d: int, m: int, matrix: b
             checks += [f"for i in range({d}):", f"    if len({name}[i]) != {m}: {wrong}"]
     else:
         raise NotCompiled(f"{label} returns {returned} when it is compiled")
+    if any(isinstance(entry, types.Complex) for entry in _numbers(returned)):
+        raise NotCompiled(f"{label} returns complex numbers when it is compiled")
     return Entries(name, tuple(checks), outer_loop, inner_loop, matrix, number, array)
+
+
+def _numbers(returned: Any) -> list[Any]:
+    """The types of the single numbers in a returned value."""
+    if isinstance(returned, types.BaseTuple):
+        return [number for entry in returned.types for number in _numbers(entry)]  # type: ignore[attr-defined]
+    return _numbers(returned.dtype) if hasattr(returned, "dtype") else [returned]
 
 
 def _is_tuple(returned: Any, length: int) -> bool:

@@ -103,11 +103,11 @@ def noise_structure(equation: Any, y0: Any = None, t0: float = 0.0, *, args: Any
     >>> print(result)  # doctest: +ELLIPSIS
     general noise: ... entry 1 of the diagonal changes with y[0] ...
     """
-    if hasattr(equation, "bind"):
+    if hasattr(equation, "bind") and not isinstance(equation, type):
         if y0 is None:
             y0 = 1.0 + np.arange(equation.dim) / equation.dim
         equation = equation.bind(t0, np.asarray(y0), args)
-    elif not hasattr(equation, "kernels"):
+    elif not hasattr(equation, "kernels") or isinstance(equation, type):
         raise ArgumentError(f"equation must be an SDE or a bound equation, got {_check.show(equation)}")
     elif args is not None:
         raise ArgumentError("args are already settled in a bound equation")

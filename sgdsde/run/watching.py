@@ -77,7 +77,7 @@ def watcher_of(name: str, thing: Any, equation: Equation, t0: float, y0: np.ndar
     label = f"observe[{name!r}]"
     args = getattr(equation, "args", ())
     rows = probe(label, thing, t0, y0, args)
-    made = compile_observer(thing, args, equation.dim, rows)
+    made = compile_observer(thing, args, equation.dim, rows, (t0, y0))
     if made.kernel is not None:
         return Watcher(made.kernel, made.p, made.data, rows, made.work)
     from sgdsde.equation.bound import _warn_once

@@ -15,6 +15,14 @@ from sgdsde.run.interrupt import Interrupt
 START = [0.3, -0.2]
 
 
+@pytest.fixture(autouse=True)
+def pythons_own_handler():
+    """A process that was started in the background may have been told to ignore Ctrl-C; these tests need it."""
+    old = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, old)
+
+
 def press_at(fraction):
     """A progress function that presses Ctrl-C once."""
     pressed = []

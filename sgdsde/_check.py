@@ -85,6 +85,8 @@ def array(name: str, value: Any, shape: tuple[Any, ...] | None = None, *, finite
     integers are promoted; complex, object and text arrays are refused, and so is anything not finite unless
     `finite=False`.
     """
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ArgumentError(f"{name} must have no masked entries, got {np.ma.count_masked(value)} of {value.size}")
     try:
         raw = np.asarray(value)
     except ValueError as error:

@@ -97,11 +97,16 @@ class Generator:
         >>> A.eigenvalues
         array([-1., -1., -1., -1., -1., -1.,  1.,  1.])
         """
+        for label, value in (("shapes", shapes), ("factors", factors)):
+            if isinstance(value, str) or not isinstance(value, Iterable):
+                raise ArgumentError(f"{label} must be a sequence of pairs, got {_check.show(value)}")
         shapes, factors = list(shapes), list(factors)
         if len(shapes) != len(factors):
             raise ShapeError(f"factors must hold a pair (L, R) for each of {len(shapes)} shapes, got {len(factors)}")
         made: list[Block] = []
         for shape, pair in zip(shapes, factors, strict=True):
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise ArgumentError(f"factors must hold pairs (L or None, R or None), got {_check.show(pair)}")
             block = Sandwich(shape, *pair)
             made.append(block if block._pairs() else Zero(block.size))
         return cls.blocks(made, name)
@@ -109,6 +114,8 @@ class Generator:
     @classmethod
     def blocks(cls, blocks: Sequence[Block], name: str = "") -> Generator:
         """Blocks side by side along θ: `Zero(n)`, `Diagonal(vector)`, `Sandwich((r, c), L, R)`, `Dense(matrix)`."""
+        if not isinstance(blocks, Iterable):
+            raise ArgumentError(f"blocks must be a sequence of Zero, Diagonal, …, got {_check.show(blocks)}")
         blocks = list(blocks)
         for block in blocks:
             if not isinstance(block, Block):
@@ -131,12 +138,11 @@ class Generator:
         return a
 
     def _theta(self, theta: Any) -> np.ndarray:
-        theta = np.asarray(theta)
-        if theta.dtype.kind not in "biuf":
-            raise ArgumentError(f"theta must hold real numbers, got dtype {theta.dtype}")
+        if type(theta) is not np.ndarray or theta.dtype != np.float64:
+            theta = _check.array("theta", theta, finite=False)
         if theta.ndim == 0 or theta.shape[-1] != self.dim:
             raise ShapeError(f"theta must have shape (..., {self.dim}) for {self._label()}, got {theta.shape}")
-        return theta.astype(np.float64, copy=False)
+        return theta
 
     def _label(self) -> str:
         return f"generator {self.name!r}" if self.name else "this generator"
@@ -186,10 +192,15 @@ class Generator:
         array([2.72637457e+47, 0.00000000e+00])
         """
         theta = self._theta(theta)
-        lam = np.asarray(lam, dtype=np.float64)
+        lam = _check.array("lam", lam, finite=False)
         if not np.isfinite(lam).all():
             raise ArgumentError("lam must be finite; at λ* = ±inf the orbit has no end point")
-        shape = (*np.broadcast_shapes(lam.shape, theta.shape[:-1]), self.dim)
+        try:
+            shape = (*np.broadcast_shapes(lam.shape, theta.shape[:-1]), self.dim)
+        except ValueError:
+            raise ShapeError(
+                f"lam must have a shape that fits the states of theta, {theta.shape[:-1]}, got {lam.shape}"
+            ) from None
         out = np.array(np.broadcast_to(theta, shape))
         with np.errstate(over="ignore", invalid="ignore"):
             self._each(theta, out, lambda block, x: block.exp(lam, x))

@@ -17,7 +17,10 @@ __all__ = ["rescaling", "rotation", "scaling"]
 def _indices(name: str, value: Any, dim: int) -> np.ndarray:
     """Components named by a slice, an integer or a sequence of integers, each once, inside 0..dim-1."""
     if isinstance(value, slice):
-        return np.arange(dim)[value]
+        chosen = np.arange(dim)[value]
+        if not chosen.size:
+            raise ArgumentError(f"{name} must name at least one of the components 0..{dim - 1}, got {value}")
+        return chosen
     raw = np.atleast_1d(np.asarray(value))
     if raw.dtype.kind not in "iu" or raw.ndim != 1:
         raise ArgumentError(f"{name} must be a slice or integers, got {_check.show(value)}")

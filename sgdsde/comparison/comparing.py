@@ -128,7 +128,8 @@ def _share_noise(a: Solution, b: Solution) -> bool:
 
 def _names(a: Solution, b: Solution, names: Sequence[str] | None) -> tuple[str, str]:
     if names is not None:
-        if isinstance(names, str) or len(names) != 2 or not all(isinstance(name, str) for name in names):
+        pair = isinstance(names, Sequence) and not isinstance(names, str) and len(names) == 2
+        if not pair or not all(isinstance(name, str) for name in names):
             raise ArgumentError(f"names must be two texts, one for each run, got {_check.show(names)}")
         return names[0], names[1]
     if a.method != b.method:
@@ -177,8 +178,8 @@ def _values(name: str, run: Solution, at: np.ndarray, observable: Any) -> tuple[
         raise ArgumentError(f"observable must be a function of states, a name or None, got {_check.show(observable)}")
     alive = np.isfinite(states).all(axis=2)
     flat = states[alive]
-    found = np.asarray(observable(flat), dtype=np.float64) if len(flat) else np.empty(0)
-    if found.ndim not in (1, 2) or len(found) != len(flat):
+    found = _check.array("observable's result", observable(flat), finite=False) if len(flat) else np.empty(0)
+    if found.ndim not in (1, 2) or len(found) != len(flat) or 0 in found.shape[1:]:
         raise ShapeError(
             f"observable must map states (n, d) to (n,) or (n, q), got shape {found.shape} for states {flat.shape}"
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 from sgdsde import _check
 from sgdsde._abi import DRIVING
 from sgdsde._errors import ArgumentError, DivergenceWarning, ShapeError
+from sgdsde.equation._equation import Problem
 from sgdsde.random.stream import key_from
 from sgdsde.run.grid import time_span
 from sgdsde.run.solving import DEFAULT_METHOD, solve
@@ -36,7 +37,7 @@ MEMORY = 1 << 22
 """Increments held at once, in doubles."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class OrderResult:
     """A measured order of convergence.
 
@@ -183,6 +184,11 @@ def strong_order(
     'consistent'
     """
     t0, t1 = time_span(t_span)
+    if isinstance(sde, type) or not isinstance(sde, Problem):
+        raise ArgumentError(f"sde must be an SDE or the .sde() of an SGD problem, got {_check.show(sde)}")
+    for name, value in (("quantity", quantity), ("functional", functional)):
+        if value is not None and not callable(value):
+            raise ArgumentError(f"{name} must be a function, got {_check.show(value)}")
     levels = _levels(n_steps)
     n = _check.count("n_paths", n_paths, least=10)
     sigmas = _check.positive("sigmas", sigmas)
@@ -286,6 +292,8 @@ def _slope(x: np.ndarray, y: np.ndarray, psi: np.ndarray) -> tuple[float, float]
 
 
 def _levels(n_steps: Any) -> list[int]:
+    if isinstance(n_steps, str) or not isinstance(n_steps, Iterable):
+        raise ArgumentError(f"n_steps must be a sequence of numbers of steps, got {_check.show(n_steps)}")
     levels = [_check.count("n_steps", level) for level in n_steps]
     if len(levels) < 3 or sorted(set(levels)) != levels or any(levels[-1] % level for level in levels):
         raise ArgumentError(f"n_steps must be at least 3 increasing numbers that divide the last, got {levels}")

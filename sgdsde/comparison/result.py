@@ -18,7 +18,7 @@ LINES = 12
 """Times that `repr` shows at most."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Comparison:
     """Two runs a and b seen through one observable, at the times they share.
 

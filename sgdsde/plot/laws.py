@@ -43,6 +43,8 @@ def charge(solutions: Any, law: Any, *, labels: Sequence[str] | None = None, col
     matplotlib axes
     """
     ax = axes(ax)
+    if not hasattr(law, "report") and not callable(law):
+        raise ArgumentError(f"law must be a ChargeLaw, or a Charge, got {_check.show(law)}")
     named = named_solutions(solutions, labels)
     shades = _colors(colors, len(named))
     for i, ((label, solution), shade) in enumerate(zip(named.items(), shades)):
@@ -130,6 +132,6 @@ def _name(law: Any) -> str:
 def _colors(colors: Any, n: int) -> list[Any]:
     if colors is None:
         return [COLOURS[i % len(COLOURS)] for i in range(n)]
-    if isinstance(colors, str) or len(colors) != n:
+    if isinstance(colors, str) or not hasattr(colors, "__len__") or len(colors) != n:
         raise ArgumentError(f"colors must be {n} colours, one for each solution, got {_check.show(colors)}")
     return list(colors)

@@ -10,6 +10,7 @@ import numpy as np
 from sgdsde import _check
 from sgdsde._errors import ArgumentError, ShapeError
 from sgdsde.plot._style import COLOURS, axes, band, finish, mean_and_error, missing, time_label
+from sgdsde.run.solution import Solution
 
 __all__ = ["trajectories"]
 
@@ -56,6 +57,8 @@ def trajectories(
     """
     ax = axes(ax)
     max_paths = _check.count("max_paths", max_paths, least=0)
+    if not isinstance(solution, Solution):
+        raise ArgumentError(f"solution must be a Solution of solve or of SGD.run, got {_check.show(solution)}")
     word, values, mean, error = _values(solution, observable)
     q = mean.shape[1]
     chosen = _components(components, q)
@@ -91,7 +94,7 @@ def _values(solution: Any, observable: Any) -> tuple[str, np.ndarray | None, np.
         raise ArgumentError(f"observable must be a name, a function of states or None, got {_check.show(observable)}")
     states = solution.y[None] if solution.single else solution.y
     alive = np.isfinite(states).all(axis=2)
-    found = np.asarray(observable(states[alive]), dtype=np.float64)
+    found = _check.array("observable's result", observable(states[alive]), finite=False)
     if found.ndim not in (1, 2) or len(found) != np.count_nonzero(alive):
         raise ShapeError(f"observable must map states (n, d) to (n,) or (n, q), got shape {found.shape}")
     values = np.full((*alive.shape, 1 if found.ndim == 1 else found.shape[1]), np.nan)

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sgdsde import _check
-from sgdsde._errors import ArgumentError
+from sgdsde._errors import ArgumentError, ShapeError
 from sgdsde.algebra import Generator
 from sgdsde.run.watching import Watcher
 
-__all__ = ["Charge", "ChargeTerms", "as_generator", "eigen_moments"]
+__all__ = ["Charge", "ChargeTerms", "as_generator", "as_problem", "eigen_moments"]
 
 
 class ChargeTerms(NamedTuple):
@@ -105,7 +105,7 @@ class Charge:
         -----
         E[ΔC] = ((1-2hγ)² - 1)C + h²∇LᵀA∇L + 2σ²ρh Tr[ΣA] (theory A4, A5); for SGD 2σ²ρh = η²ρ/S.
         """
-        h = float(problem.learning_rate) if dt is None else _check.positive("dt", dt)
+        h = float(as_problem(problem).learning_rate) if dt is None else _check.positive("dt", dt)
         gamma = float(problem.gamma)
 
         def parts(x: np.ndarray) -> np.ndarray:
@@ -162,9 +162,16 @@ def as_generator(value: Any, name: str = "generator") -> Generator:
     raise ArgumentError(f"{name} must be a Generator or a square matrix, got {_check.show(value)}")
 
 
+def as_problem(value: Any, *needs: str) -> Any:
+    """An `SGD` problem, or what has a model, gradients and numbers like one."""
+    if not all(hasattr(value, name) for name in ("model", *(needs or ("gradient_moments", "gamma", "noise_scale")))):
+        raise ArgumentError(f"problem must be an SGD problem, got {_check.show(value)}")
+    return value
+
+
 def eigen_moments(problem: Any, generator: Generator, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of the gradient in A's eigenbasis: Tr[ΣA] = Σ_k μ_k var_k, ∇LᵀA∇L = Σ_k μ_k mean_k²."""
-    if problem.model.dim != generator.dim:
+    if as_problem(problem).model.dim != generator.dim:
         raise ArgumentError(
             f"generator must act on the {problem.model.dim} parameters of the problem, got dim {generator.dim}"
         )
@@ -173,7 +180,9 @@ def eigen_moments(problem: Any, generator: Generator, theta: np.ndarray) -> tupl
 
 def _over_states(theta: Any, function: Callable[[np.ndarray], Any], rows: int | None = None) -> Any:
     """function(θ) for every θ of an array (..., d)."""
-    theta = np.asarray(theta, dtype=np.float64)
+    theta = _check.array("theta", theta, finite=False)
+    if theta.ndim == 0 or theta.shape[-1] == 0:
+        raise ShapeError(f"theta must have shape (..., d), got {theta.shape}")
     lead = theta.shape[:-1]
     values = np.array([function(x) for x in theta.reshape(-1, theta.shape[-1])])
     values = values.reshape(lead if rows is None else (*lead, rows))

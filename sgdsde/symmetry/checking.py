@@ -10,14 +10,15 @@ import numpy as np
 from sgdsde import _check
 from sgdsde._errors import ArgumentError, ModelError
 from sgdsde.algebra import Generator
-from sgdsde.symmetry.charges import as_generator
+from sgdsde.random.stream import key_from
+from sgdsde.symmetry.charges import as_generator, as_problem
 
 __all__ = ["SymmetryReport", "Witness", "check_symmetry"]
 
 EPS = float(np.finfo(float).eps)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Witness:
     """One sample and one state at which the symmetry fails."""
 
@@ -107,9 +108,14 @@ def check_symmetry(
     Costs one pass over the per-sample gradients, N·d doubles, for each state.
     """
     a = as_generator(generator)
+    if as_problem(problem, "per_sample_gradients").model.dim != a.dim:
+        raise ArgumentError(f"generator must act on the {problem.model.dim} parameters of the problem, got dim {a.dim}")
     reach = _check.positive("reach", reach)
-    random = np.random.default_rng(rng)
-    states = [] if theta is None else list(_check.array("theta", np.atleast_2d(theta), ("n", a.dim)))
+    random = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(key_from(rng))
+    states = []
+    if theta is not None:
+        theta = _check.array("theta", theta)
+        states = list(_check.array("theta", np.atleast_2d(theta) if theta.ndim else theta, ("n", a.dim)))
     size = _typical_size(problem, random)
     states += list(size * random.standard_normal((_check.count("n_states", n_states, least=0), a.dim)))
     if not states:

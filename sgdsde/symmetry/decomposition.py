@@ -23,7 +23,7 @@ CHUNK = 1 << 22
 """Doubles of scratch that one batch of increments may take."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Decomposition:
     """Parts of each increment of a trajectory; leading axes (paths) are those of the states.
 
@@ -195,7 +195,7 @@ def orbit_coordinate(problem: Any, theta: Any, generator: Any) -> Any:
     finite.
     """
     a = as_generator(generator)
-    theta = np.asarray(theta, dtype=np.float64)
+    theta = _check.array("theta", theta, finite=False)
     if theta.ndim == 0 or theta.shape[-1] != a.dim:
         raise ShapeError(f"theta must have shape (..., {a.dim}), got {theta.shape}")
     flat = theta.reshape(-1, a.dim)
@@ -227,6 +227,8 @@ def _ratio(along: np.ndarray, across: np.ndarray) -> np.ndarray:
 
 def _mean_and_error(value: np.ndarray) -> str:
     value = np.ravel(value)
+    if value.size == 0:
+        return "no paths"
     if value.size == 1:
         return f"{value[0]:.6g}"
     return f"{value.mean():.6g} ± {value.std(ddof=1) / np.sqrt(value.size):.2g} ({value.size} paths)"

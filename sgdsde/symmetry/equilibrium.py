@@ -22,7 +22,7 @@ from scipy.special import logsumexp
 from sgdsde import _check
 from sgdsde._errors import ArgumentError
 from sgdsde.algebra import Generator
-from sgdsde.symmetry.charges import Charge, as_generator, eigen_moments
+from sgdsde.symmetry.charges import Charge, as_generator, as_problem, eigen_moments
 
 __all__ = ["NoiseEquilibrium", "noise_equilibrium"]
 
@@ -31,7 +31,7 @@ ZERO = 256.0
 """A term counts as zero below this many roundings of what it was computed from."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NoiseEquilibrium:
     """Where the charge comes to rest on one orbit."""
 
@@ -83,12 +83,19 @@ def noise_equilibrium(problem: Any, theta: Any, generator: Any) -> NoiseEquilibr
     a = as_generator(generator)
     charge = Charge(a)
     x = _check.array("theta", theta, (a.dim,))
-    gamma, noise = float(problem.gamma), float(problem.noise_scale)
+    gamma, noise = float(as_problem(problem).gamma), float(problem.noise_scale)
     if gamma < 0:
         raise ArgumentError(
             f"gamma must be at least 0 for a noise equilibrium (the rate is not monotone below), got {gamma:g}"
         )
-    mu, size, var = _spectrum(problem, a, x)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mu, size, var = _spectrum(problem, a, x)
+        largest = a.norm * max(float(np.square(size).sum()), float(var.sum()))
+    if not np.isfinite(largest):
+        raise ArgumentError(
+            "theta and generator must be of a size at which the charge and the variances of the gradient are finite, "
+            f"got max|θ| = {np.abs(x).max():.3g} and ‖A‖ = {a.norm:.3g}"
+        )
     with np.errstate(divide="ignore"):
         orbit = _Orbit(mu, np.log(4 * gamma * np.abs(mu)) + 2 * np.log(size), np.log(2 * noise * np.abs(mu) * var))
     lam, status = orbit.root()

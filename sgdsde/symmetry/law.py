@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from sgdsde import _check
 from sgdsde._errors import ArgumentError, ModelError, SgdsdeError
 from sgdsde.models import charge_rows as rows
 from sgdsde.run.watching import Watcher
-from sgdsde.symmetry.charges import Charge, eigen_moments
+from sgdsde.symmetry.charges import Charge, as_problem, eigen_moments
 from sgdsde.symmetry.fluctuation import step_variance
 from sgdsde.symmetry.report import ChargeReport
 
@@ -49,7 +50,7 @@ class ChargeLaw:
 
     def __init__(self, charge: Any, problem: Any) -> None:
         self.charge = charge if isinstance(charge, Charge) else Charge(charge)
-        self.problem = problem
+        self.problem = as_problem(problem)
         self.name = self.charge.name
         if problem.model.dim != self.charge.generator.dim:
             raise ArgumentError(
@@ -103,6 +104,8 @@ class ChargeLaw:
         rule, error of second order in k; one more pass over the per-sample gradients for each saved state), C is that
         of the saved state, and the pathwise terms (`quadratic`, `cross`, `abs_cross`) are of the tracked steps alone.
         """
+        if not (hasattr(solution, "method") and hasattr(solution, "tracked_steps")):
+            raise ArgumentError(f"solution must be a Solution of solve or of SGD.run, got {_check.show(solution)}")
         dynamics = solution.method
         if dynamics not in COVERED:
             raise ArgumentError(f"solution must be of {', '.join(COVERED)}, got method {dynamics!r}")

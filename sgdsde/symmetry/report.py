@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from sgdsde import _check
-from sgdsde._errors import ArgumentError
 
 __all__ = ["ChargeReport"]
 
@@ -17,7 +16,7 @@ _PATHWISE = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ChargeReport:
     """Parts of the change of a charge since the start; arrays are (n_paths, n_times) unless said otherwise."""
 
@@ -105,8 +104,7 @@ class ChargeReport:
 
     def table(self, time: int = -1, *, skip_diverged: bool = False) -> list[tuple[str, float, float]]:
         """(part, mean, standard error) at one of the times, by index."""
-        if not -self.t.size <= time < self.t.size:
-            raise ArgumentError(f"time must be an index of the {self.t.size} times, got {time}")
+        time = _check.count("time", time, least=-self.t.size, most=self.t.size - 1)
         parts = ("delta", "predicted", "noise", "gradient", "decay", "remainder", "continuous", "gap")
         return [
             (what, float(self.mean(what, skip_diverged=skip_diverged)[time]),

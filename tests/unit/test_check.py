@@ -112,3 +112,9 @@ def test_values_are_shown_in_few_words():
     assert _check.show(np.zeros((2, 3))) == "an array of shape (2, 3) and dtype float64"
     assert _check.show("x") == "'x'" and _check.show(list(range(100))).endswith("… (list)")
     assert len(_check.show("x" * 1000)) < 80
+
+
+def test_masked_entries_are_refused_and_not_read_through():
+    with pytest.raises(ArgumentError, match="x must have no masked entries, got 1 of 3"):
+        _check.array("x", np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]))
+    assert _check.array("x", np.ma.array([1.0, 2.0])).tolist() == [1.0, 2.0]

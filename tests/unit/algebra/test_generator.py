@@ -225,3 +225,21 @@ def test_words_and_pickles():
     assert np.array_equal(copy.matrix, a.matrix) and copy.name == "symmetric"
     with pytest.raises(ValueError):
         Generator.diagonal([1.0]).parts[0][1].vector[0] = 2.0
+
+
+def test_what_is_no_exponent_block_or_group_of_components_is_refused():
+    a = Generator.diagonal([1.0, -1.0])
+    for lam in ("x", 1j, [[1.0], [1.0, 2.0]]):
+        with pytest.raises(ArgumentError, match="lam must"):
+            a.exp(lam, [1.0, 2.0])
+    with pytest.raises(ShapeError, match=r"lam must have a shape that fits .*\(3,\), got \(2,\)"):
+        a.exp(np.ones(2), np.ones((3, 2)))
+    for factors in (None, [1], [(None,)], [(None, None, 1)], "ab"):
+        with pytest.raises(ArgumentError, match="factors must"):
+            Generator.layered([(2, 3)], factors)
+    with pytest.raises(ArgumentError, match="blocks must be a sequence"):
+        Generator.blocks(None)
+    with pytest.raises(ArgumentError, match="block must name at least one"):
+        scaling(3, slice(5, 9))
+    with pytest.raises(ArgumentError, match="up must name at least one"):
+        rescaling(4, slice(2, 2), [1])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp, ttest_ind, ttest_rel
 
+import sgdsde as sg
 from sgdsde import ArgumentError, ShapeError, compare
 
 
@@ -208,3 +209,39 @@ def test_a_long_comparison_prints_a_dozen_times(solution, normal):
     assert len(result.table().splitlines()) == 102
     assert "12 of 101 times" in repr(result) and len(repr(result).splitlines()) == 15
     assert result.table(max_times=1).splitlines()[1].split()[0] == "100"
+
+
+@pytest.mark.parametrize(
+    "observable", [lambda y: y[:, 0] * 1j, lambda y: ["1"] * len(y), lambda y: y[:, :0], lambda y: [[1.0], [1.0, 2.0]]]
+)
+def test_an_observable_gives_real_numbers_and_at_least_one(observable):
+    sol = linear_run()
+    with pytest.raises(ArgumentError, match="observable"):
+        sg.compare(sol, sol, observable)
+
+
+def test_names_are_a_pair():
+    sol = linear_run()
+    with pytest.raises(ArgumentError, match="names must be two texts"):
+        sg.compare(sol, sol, names=3)
+
+
+def test_an_order_is_refused_what_is_no_equation_level_or_quantity():
+    sde = linear()
+    for wrong in (None, sg.SDE, "x"):
+        with pytest.raises(ArgumentError, match="sde must be an SDE"):
+            sg.strong_order(wrong, [1.0], (0, 1))
+    for wrong in (4, None, "48"):
+        with pytest.raises(ArgumentError, match="n_steps must be a sequence"):
+            sg.strong_order(sde, [1.0], (0, 1), n_steps=wrong)
+    for name in ("quantity", "functional"):
+        with pytest.raises(ArgumentError, match=f"{name} must be a function"):
+            sg.strong_order(sde, [1.0], (0, 1), **{name: 3})
+
+
+def linear():
+    return sg.SDE(lambda t, y: (-y[0],), lambda t, y: (0.5,), dim=1, noise="diagonal")
+
+
+def linear_run():
+    return sg.solve(linear(), (0, 1), [1.0], dt=0.5, n_paths=3, rng=0)

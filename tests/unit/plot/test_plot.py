@@ -235,3 +235,21 @@ def test_what_is_no_decomposition_is_refused(ax):
         plot.decomposition(SimpleNamespace(t=None), ax=ax)
     with pytest.raises(ArgumentError, match="what must be one of"):
         plot.decomposition(None, what="lengths", ax=ax)
+
+
+@pytest.mark.parametrize("wrong", [None, 1, [], np.ones((3, 2))])
+def test_trajectories_want_a_solution(wrong):
+    with pytest.raises(ArgumentError, match="solution must be a Solution"):
+        plot.trajectories(wrong)
+
+
+def test_a_charge_wants_a_law_and_a_list_of_colours():
+    model = sg.models.DeepLinear([2, 2, 1])
+    problem = sg.SGD(model, np.ones((3, 2)), np.ones(3), learning_rate=0.01)
+    sol = problem.run(model.init(0), 2, n_paths=2, rng=0)
+    charge = sg.Charge(model.symmetries()["B=I"])
+    for law in (None, sol, 3):
+        with pytest.raises(ArgumentError, match="law must be a ChargeLaw, or a Charge"):
+            plot.charge(sol, law)
+    with pytest.raises(ArgumentError, match="colors must be 1 colours"):
+        plot.charge(sol, charge, colors=3)

@@ -60,7 +60,7 @@ class Job:
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_program"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_program", "_pace")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -199,6 +199,7 @@ def start_block(job: Job, index: int, path: np.ndarray, y0: np.ndarray, noise: n
         saved=np.full((job.saves.times.size, rows, n), np.nan),
         noise_in=given,
         noise_out=np.zeros((kept_rows, n)),
+        steps_per_call=job.__dict__.get("_pace", FIRST_CHUNK),
     )
 
 
@@ -221,6 +222,7 @@ def advance_block(job: Job, block: Block, seconds: float, chunk: int | None = No
                 block.steps_per_call = n_steps * GROWTH
     if now - before > seconds:
         block.steps_per_call = max(1, block.steps_per_call // 2)
+    object.__setattr__(job, "_pace", block.steps_per_call)  # the next block starts with what was learned
     return block
 
 

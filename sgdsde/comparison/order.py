@@ -186,9 +186,9 @@ def strong_order(
     t0, t1 = time_span(t_span)
     if isinstance(sde, type) or not isinstance(sde, Problem):
         raise ArgumentError(f"sde must be an SDE or the .sde() of an SGD problem, got {_check.show(sde)}")
-    for name, value in (("quantity", quantity), ("functional", functional)):
-        if value is not None and not callable(value):
-            raise ArgumentError(f"{name} must be a function, got {_check.show(value)}")
+    for label, function in (("quantity", quantity), ("functional", functional)):
+        if function is not None and not callable(function):
+            raise ArgumentError(f"{label} must be a function, got {_check.show(function)}")
     levels = _levels(n_steps)
     n = _check.count("n_paths", n_paths, least=10)
     sigmas = _check.positive("sigmas", sigmas)

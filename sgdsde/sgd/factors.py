@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numba.cloudpickle
 import numpy as np
 
 from sgdsde import _check
@@ -70,6 +71,10 @@ class _Checked:
     def __init__(self, function: Callable[[np.ndarray], Any], dim: int) -> None:
         self.function, self.dim = function, dim
 
+    def __reduce__(self) -> Any:
+        """By value, so that a lambda too reaches the workers of an executor."""
+        return _checked, (numba.cloudpickle.dumps(self.function), self.dim)
+
     def __call__(self, theta: np.ndarray) -> np.ndarray:
         found = np.asarray(self.function(theta.copy()))
         if found.dtype.kind not in "biuf":
@@ -77,6 +82,10 @@ class _Checked:
         if found.ndim != 2 or found.shape[0] != self.dim or found.shape[1] == 0:
             raise ShapeError(f"factor must return shape ({self.dim}, m), got {found.shape}")
         return found.astype(np.float64, copy=False)
+
+
+def _checked(content: bytes, dim: int) -> _Checked:
+    return _Checked(numba.cloudpickle.loads(content), dim)
 
 
 def gram(G: np.ndarray) -> np.ndarray:

@@ -1,5 +1,7 @@
 """Factors of the covariance: all have FFᵀ = Σ, and the paths they give agree where they should."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -176,3 +178,13 @@ def test_a_network_of_one_layer_has_every_factor():
     assert problem.covariance([1.0, 2.0]) == pytest.approx(
         problem.factor([1.0, 2.0], "gram") @ problem.factor([1.0, 2.0], "gram")
     )
+
+
+def test_a_lambda_for_a_factor_is_pickled_with_its_equation(make_problem):
+    problem = make_problem()
+    theta = np.ones(problem.model.dim)
+    width = 3
+    equation = problem.sde(lambda x: np.outer(x, np.arange(1.0, width)))
+    again = pickle.loads(pickle.dumps(equation))
+    one, other = (sg.solve(each, (0, 0.3), theta, rng=0).y for each in (equation, again))
+    assert np.array_equal(one, other) and not np.array_equal(one[0], one[-1])

@@ -52,7 +52,10 @@ def read(args: argparse.Namespace) -> Settings:
     import matplotlib  # noqa: F401  missing packages are found before the work, not after it
 
     out = Path(args.out)
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentError(f"--out must be a folder, or can be made one, got {args.out!r} ({error})") from None
     return Settings(seed, out, paths, steps, steps // 8, learning_rate, batch_size, gamma, name, X, Y)
 
 
@@ -93,6 +96,8 @@ def _file(path: str) -> tuple[str, np.ndarray, np.ndarray]:
             X, Y = file["X"], file["Y"]
     except ArgumentError:
         raise
+    except OSError as error:
+        raise ArgumentError(f"{wanted} ({error.strerror})") from error
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise ArgumentError(wanted) from error
     X = _check.array("X of --data", X, ("N", "inputs"))

@@ -45,6 +45,12 @@ class Checkpoint:
             raise ArgumentError(f"checkpoint must be the path of a file, got {path!r}") from None
         if not self.path.parent.is_dir() or self.path.is_dir():
             raise ArgumentError(f"checkpoint must name a file in a folder that exists, got {str(path)!r}")
+        try:  # now, and not when the work is done
+            beside = self.path.with_name(self.path.name + ".part")
+            beside.write_bytes(b"")
+            beside.unlink()
+        except OSError as error:
+            raise ArgumentError(f"checkpoint must be a file that can be written, got {str(path)!r} ({error})") from None
         self.every = _check.positive("checkpoint_every", every)
         self.written = time.monotonic()
         self.collector: Collector | None = None

@@ -88,6 +88,8 @@ def integrate(
 
     collector = Collector(job, keep, paths.n, size)
     resumed = {} if file is None else file.load(collector, settings_of(job, paths, states, given, keep, size))
+    if report is not None:
+        report(0.0)  # a function of another kind fails here, and not after an hour
     blocks = _blocks(job, collector, resumed, paths, states, given, size)
     visitor = _Visitor(job, collector, file, report, paths.n, resumed)
     under_way = run_blocks(job, blocks, collector.done.size, visitor, threads=cores, executor=executor, chunk=chunk)

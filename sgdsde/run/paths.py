@@ -105,9 +105,10 @@ def given_noise(dW: Any, paths: Paths, n_steps: int, m: int, discrete: bool) -> 
         return None
     if discrete:
         raise ArgumentError("dW cannot drive discrete SGD: its randomness is the choice of the batch")
-    raw = np.asarray(dW)
-    if raw.dtype.kind not in "biuf":
-        raise ArgumentError(f"dW must hold real numbers, got {_check.show(dW)}")
+    if isinstance(dW, np.ndarray) and dW.dtype == np.float64 and not np.ma.isMaskedArray(dW):
+        raw = dW  # as large as the run is long: read where it lies, and looked through block by block
+    else:
+        raw = _check.array("dW", dW)
     shape = (paths.n, n_steps, m)
     if raw.shape != shape and not (paths.single and raw.shape == shape[1:]):
         wanted = f"(n_steps, m) = {shape[1:]}" if paths.single else f"(n_paths, n_steps, m) = {shape}"

@@ -15,7 +15,7 @@ from sgdsde.run.statistics import Moments, moments_of
 __all__ = ["Solution"]
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class Solution:
     """What `solve` and `SGD.run` return.
 
@@ -70,17 +70,17 @@ class Solution:
 
     @property
     def y(self) -> np.ndarray:
-        return self[slice(0, self.dim)]
+        return self._rows(slice(0, self.dim))
 
     @property
     def observed(self) -> dict[str, np.ndarray]:
-        return {name[9:]: self[part] for name, part in self.names.items() if name.startswith("observed:")}
+        return {name[9:]: self._rows(part) for name, part in self.names.items() if name.startswith("observed:")}
 
     @property
     def tracked(self) -> dict[str, np.ndarray]:
-        return {name[8:]: self[part] for name, part in self.names.items() if name.startswith("tracked:")}
+        return {name[8:]: self._rows(part) for name, part in self.names.items() if name.startswith("tracked:")}
 
-    def __getitem__(self, part: slice) -> np.ndarray:
+    def _rows(self, part: slice) -> np.ndarray:
         if self.values is None:
             raise SgdsdeError('single paths were not kept: this run had keep="stats"; use .mean(), .var() or .stderr()')
         rows = self.values[:, :, part]

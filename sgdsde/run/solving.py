@@ -128,7 +128,7 @@ def solve(
     (4, 2, 1)
     """
     t0, t1 = time_span(t_span)
-    if not isinstance(sde, Problem):
+    if isinstance(sde, type) or not isinstance(sde, Problem):
         raise ArgumentError(f"sde must be an SDE or the .sde() of an SGD problem, got {_check.show(sde)}")
     if args is not None and (isinstance(args, str) or not isinstance(args, Sequence)):
         raise ArgumentError(f"args must be a tuple of the functions' extra arguments, got {_check.show(args)}")

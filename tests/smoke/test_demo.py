@@ -320,3 +320,15 @@ def test_the_term_of_milstein_is_its_exact_mean():
     assert abs(exact - formula[0, 1]) > 10 * error  # what would be missed without it
     # 5 standard errors, a false alarm of 6e-7 for a normal mean; the seed is fixed.
     assert abs(formula[0, 1] + term[:, 1].mean() - exact) < 5 * error
+
+
+def test_files_that_are_not_there_name_their_option(data, tmp_path, capsys):
+    taken = tmp_path / "taken"
+    taken.write_text("")
+    for words, about in (
+        (["--data", str(tmp_path / "none.npz")], "--data must be an .npz file"),
+        (["--data", str(data), "--out", str(taken)], "--out must be a folder"),
+    ):
+        assert cli.main(["demo", *words]) == 2
+        said = capsys.readouterr().err.strip().splitlines()
+        assert len(said) == 1 and about in said[0]

@@ -192,3 +192,41 @@ def test_args_replace_those_of_the_equation(eq):
     other = sg.solve(eq.mixed.replace(args=(1.0, 2.0)), (0, 1), START, **RUN)
     assert eq.same(sg.solve(eq.mixed, (0, 1), START, args=(1.0, 2.0), **RUN).y, other.y)
     assert not eq.same(sg.solve(eq.mixed, (0, 1), START, **RUN).y, other.y)
+
+
+def test_noise_that_cannot_be_used(eq):
+    dW = np.full((10, 1), 0.1)
+    dW[3, 0] = np.nan
+    with pytest.raises(sg.ArgumentError, match="dW must be finite"):
+        sg.solve(eq.wiener, (0, 1), [0.0], dt=0.1, dW=dW)
+    with pytest.raises(sg.ArgumentError, match="dW must"):
+        sg.solve(eq.wiener, (0, 1), [0.0], dt=0.1, dW=np.ma.masked_invalid(dW))
+    with pytest.raises(sg.ShapeError, match="dW must be a rectangular array"):
+        sg.solve(eq.wiener, (0, 1), [0.0], dt=0.1, dW=[[0.1], [0.1, 0.2]])
+
+
+def test_a_step_that_does_not_move_the_time_is_refused(eq):
+    with pytest.raises(sg.ArgumentError, match=r"dt must move the time: 1e-09 is below the spacing"):
+        sg.solve(eq.wiener, (1e9, 1e9 + 1e-6), [0.0], dt=1e-9)
+
+
+def test_a_class_is_not_an_equation():
+    with pytest.raises(sg.ArgumentError, match="sde must be an SDE or the .sde"):
+        sg.solve(sg.SDE, (0, 1), [0.0], dt=0.1)
+
+
+def test_what_would_fail_at_the_end_fails_at_the_start(eq, tmp_path):
+    steps = []
+    with pytest.raises(TypeError):
+        sg.solve(eq.wiener, (0, 1), [0.0], progress=lambda: steps.append(1), **RUN)
+    assert not steps
+    (tmp_path / "file.part").mkdir()  # where it would be written first
+    with pytest.raises(sg.ArgumentError, match="checkpoint must be a file that can be written"):
+        sg.solve(eq.wiener, (0, 1), [0.0], checkpoint=tmp_path / "file", **RUN)
+
+
+def test_solutions_compare_by_identity(eq):
+    one, other = (sg.solve(eq.wiener, (0, 1), [0.0], **RUN) for _ in range(2))
+    assert one == one and one != other and len({one, other}) == 2
+    with pytest.raises(TypeError):
+        one[0]

@@ -88,10 +88,9 @@ def integrate(
 
     collector = Collector(job, keep, paths.n, size)
     resumed = {} if file is None else file.load(collector, settings_of(job, paths, states, given, keep, size))
-    if report is not None:
-        report(0.0)  # a function of another kind fails here, and not after an hour
     blocks = _blocks(job, collector, resumed, paths, states, given, size)
     visitor = _Visitor(job, collector, file, report, paths.n, resumed)
+    visitor.begin()
     under_way = run_blocks(job, blocks, collector.done.size, visitor, threads=cores, executor=executor, chunk=chunk)
     if file is not None:
         file.save(under_way)
@@ -120,6 +119,11 @@ class _Visitor:
         done, size = np.flatnonzero(collector.done), collector.block_size
         finished = int(np.minimum(size, n_paths - done * size).sum())
         self.steps = job.grid.n_steps * finished + sum(block.k * block.path.size for block in resumed.values())
+
+    def begin(self) -> None:
+        """Say where the run starts: a function that cannot be called fails here, and not after an hour."""
+        if self.report is not None and not isinstance(self.report, Line) and self.steps < self.total:
+            self.report(self.steps / self.total)
 
     def finished(self, block: Block) -> None:
         self.collector.add(block)

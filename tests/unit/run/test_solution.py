@@ -50,8 +50,8 @@ def test_progress_rises_from_zero_to_one(eq, threads):
         eq.mixed, (0, 1), [0.3, -0.2], dt=0.01, n_paths=40, rng=0, threads=threads,
         progress=seen.append, block_size=8, chunk_steps=10,
     )  # fmt: skip
-    assert len(seen) == 50 and seen[-1] == 1.0 and seen.count(1.0) == 1
-    assert all(0 < a < b for a, b in pairwise(seen)) and all(isinstance(f, float) for f in seen)
+    assert len(seen) == 51 and seen[0] == 0.0 and seen[-1] == 1.0 and seen.count(1.0) == 1
+    assert all(a < b for a, b in pairwise(seen)) and all(isinstance(f, float) for f in seen)
 
 
 def test_what_progress_raises_reaches_the_caller(eq):

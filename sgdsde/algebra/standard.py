@@ -32,7 +32,7 @@ def _indices(name: str, value: Any, dim: int) -> np.ndarray:
 def scaling(dim: int, block: Any = None, name: str = "scaling") -> Generator:
     """θ ↦ e^λ θ on `block` (a slice or indices; default: every component). A = I there, zero elsewhere.
 
-    The symmetry of losses with ℓ(cθ) = ℓ(θ); its charge is the squared norm of the block (theory C2).
+    The symmetry of losses with ℓ(cθ) = ℓ(θ); its charge is the squared norm of the block.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def rescaling(dim: int, up: Any = None, down: Any = None, name: str = "rescaling
     up, down : slice or integers, optional
         The two groups, by default the first and the second half of θ. They may not overlap.
 
-    Its charge is ‖u‖² - ‖w‖² (theory C1).
+    Its charge is ‖u‖² - ‖w‖².
 
     Examples
     --------

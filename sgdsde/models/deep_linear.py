@@ -32,7 +32,7 @@ class DeepLinear(Model):
     Notes
     -----
     θ = [W_1, …, W_D], each raveled in C order. Hidden layer l has the symmetry W_l ↦ g W_l, W_{l+1} ↦ W_{l+1} g⁻¹ for
-    every invertible g (theory C3, C5). A step of the SDE is one weighted gradient over all samples in BLAS: per sample
+    every invertible g. A step of the SDE is one weighted gradient over all samples in BLAS: per sample
     2Σ_l n_l n_{l-1} + Σ_{l>1} n_l n_{l-1} multiplications, or 2 n_0 n_D where that is less. Its scratch is at most 1024
     samples wide, beside N weights.
 
@@ -118,7 +118,7 @@ class DeepLinear(Model):
         return found
 
     def generator(self, B: Any, layer: int = 1, name: str = "") -> Generator:
-        """The symmetry W_l ↦ -B W_l, W_{l+1} ↦ W_{l+1} B of hidden layer l (theory K1).
+        """The symmetry W_l ↦ -B W_l, W_{l+1} ↦ W_{l+1} B of hidden layer l.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ __all__ = ["Population", "moments", "uw_gauss", "uw_label"]
 
 @dataclass(frozen=True)
 class Population:
-    """Moments of a pair (x, y) of random numbers (theory D2), given to `SGD` in place of X and Y.
+    """Moments of a pair (x, y) of random numbers, given to `SGD` in place of X and Y.
 
     Discrete SGD cannot be run on a population, which has moments and no samples; its SDE can.
 
@@ -58,7 +58,7 @@ class Population:
 
 
 def uw_label(target: float = 1.0, noise_std: float = 1.0) -> Population:
-    """x = 1, y = target + noise_std·ε: the noise of the gradient in v does not depend on v (theory K15).
+    """x = 1, y = target + noise_std·ε: the noise of the gradient in v does not depend on v.
 
     For L = ½(uw - y)² use `Product(scale=0.5)`.
 
@@ -72,9 +72,9 @@ def uw_label(target: float = 1.0, noise_std: float = 1.0) -> Population:
 
 
 def uw_gauss(k: float = 1.0, s: float = 1.0) -> Population:
-    """x ~ N(0, 1), y = kx + s·ε, ε ~ N(0, 1): α = (2, 2k, 2k² + s²), β = (1, k) (theory D2).
+    """x ~ N(0, 1), y = kx + s·ε, ε ~ N(0, 1): α = (2, 2k, 2k² + s²), β = (1, k).
 
-    The noise grows like v³ for large v, and plain Euler-Maruyama may explode where the SDE does not (theory D6).
+    The noise grows like v³ for large v, and plain Euler-Maruyama may explode where the SDE does not.
 
     Examples
     --------

@@ -25,16 +25,16 @@ class Product(Model):
     Parameters
     ----------
     width : int
-        Number of units i (the d of theory D3).
+        Number of units i.
     depth : int
-        Number of factors of each (D + 1 in theory D3); 2 with width 1 is the model called uw.
+        Number of factors of each; 2 with width 1 is the model called uw.
     scale : float
         Multiplies the loss; `scale=0.5` gives ½(vx - y)².
 
     Notes
     -----
     θ = [W1, …, W_depth], W_k = (u_i^(k))_i of shape (width,). Data are X of shape (N,) or (N, 1) and Y likewise, or a
-    `Population`. All gradients are along ∇v, so Σ = 4·scale²·q(v)·∇v∇vᵀ with q from three moments (theory D2). The
+    `Population`. All gradients are along ∇v, so Σ = 4·scale²·q(v)·∇v∇vᵀ with q from three moments. The
     default factor "rank-one" is G = 2·scale·√q·∇v with one noise: a step costs nothing per sample. "per-sample" has N.
 
     Examples

@@ -21,7 +21,7 @@ def equilibrium(
     """Draw the two sides of the balance between weight decay and noise, 2γC and σ²ρTr[ΣA], along runs.
 
     For each run, in one colour: 2γC (line, band ±2 standard errors) and the mean of σ²ρTr[ΣA] between saved times
-    (dashed). They meet at the noise equilibrium, from whichever side the run comes (theory A1, B2), but for terms of
+    (dashed). They meet at the noise equilibrium, from whichever side the run comes, but for terms of
     the order of the step.
 
     Parameters

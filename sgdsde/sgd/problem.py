@@ -111,7 +111,7 @@ class SGD:
 
     @property
     def sigma2(self) -> float:
-        """σ² = η/2S, the strength of the noise of batches with replacement."""
+        """σ² = η/(2S), the strength of the noise of batches with replacement; `noise_scale` has the ρ."""
         return self.learning_rate / (2.0 * self.batch_size)
 
     @property
@@ -168,7 +168,7 @@ class SGD:
         return read.value.copy() if read.kind == "constant" else read.value(theta)
 
     def factor_leak(self, theta: Any, A: Any, factor: Any = None) -> float:
-        """How much a factor leaks along a symmetry: ‖GᵀAθ‖/(‖G‖‖Aθ‖), in [0, 1]; 0 for an exact one (theory A1, G).
+        """How much a factor leaks along a symmetry: ‖GᵀAθ‖/(‖G‖‖Aθ‖), in [0, 1]; 0 for an exact one.
 
         Parameters
         ----------

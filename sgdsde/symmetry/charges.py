@@ -16,7 +16,7 @@ __all__ = ["Charge", "ChargeTerms", "as_generator", "as_problem", "eigen_moments
 
 
 class ChargeTerms(NamedTuple):
-    """Exact mean change of a charge per unit time for steps of length h, in its parts (theory A4, A5)."""
+    """Exact mean change of a charge per unit time for steps of length h, in its parts."""
 
     decay: Any
     """-4γC + 4hγ²C."""
@@ -34,8 +34,8 @@ class ChargeTerms(NamedTuple):
 class Charge:
     """The charge C(θ) = θᵀAθ of a symmetry θ ↦ e^{λA}θ with A = Aᵀ.
 
-    When every ℓ_i keeps its value along e^{λA}θ, the SDE of SGD moves C without noise: dC = (-4γC + 2σ²Tr[ΣA])dt
-    (theory A1). The values below do not check that; `check_symmetry` does.
+    When every ℓ_i keeps its value along e^{λA}θ, the SDE of SGD moves C without noise: dC = (-4γC + 2σ²ρTr[ΣA])dt.
+    The values below do not check that; `check_symmetry` does.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Charge:
     ------
     ArgumentError
         A is not symmetric. For an antisymmetric A, θᵀAθ is zero for every θ, and what its symmetry keeps is the
-        identity θᵀAᵀ dθ = 0 (the polar angle in each rotated plane, theory A3).
+        identity θᵀAᵀ dθ = 0 (the polar angle in each rotated plane).
 
     Examples
     --------
@@ -84,7 +84,7 @@ class Charge:
         return self.generator.quadratic(theta)
 
     def rate(self, problem: Any, theta: Any) -> Any:
-        """-4γC + 2σ²ρ Tr[ΣA], the drift of C under the SDE (theory A1)."""
+        """-4γC + 2σ²ρ Tr[ΣA], the drift of C under the SDE."""
         return _over_states(theta, lambda x: self._drift(problem, x))
 
     def residual(self, problem: Any, theta: Any) -> Any:
@@ -103,7 +103,7 @@ class Charge:
 
         Notes
         -----
-        E[ΔC] = ((1-2hγ)² - 1)C + h²∇LᵀA∇L + 2σ²ρh Tr[ΣA] (theory A4, A5); for SGD 2σ²ρh = η²ρ/S.
+        E[ΔC] = ((1-2hγ)² - 1)C + h²∇LᵀA∇L + 2σ²ρh Tr[ΣA]; for SGD 2σ²ρh = η²ρ/S.
         """
         h = float(as_problem(problem).learning_rate) if dt is None else _check.positive("dt", dt)
         gamma = float(problem.gamma)
@@ -118,11 +118,11 @@ class Charge:
         return ChargeTerms(*(float(v) if v.ndim == 0 else v for v in values))
 
     def discrete_rate(self, problem: Any, theta: Any, dt: float | None = None) -> Any:
-        """E[ΔC | θ]/h of one step h of SGD or Euler-Maruyama (theory A4): `terms(...).total`; times h for a step."""
+        """E[ΔC | θ]/h of one step h of SGD or Euler-Maruyama: `terms(...).total`; times h for a step."""
         return self.terms(problem, theta, dt).total
 
     def relaxation_rate(self, problem: Any, theta: Any) -> Any:
-        """κ = 4γ + 2σ²ρ Tr[ΣA²]/‖Aθ‖², the rate at which C approaches its equilibrium on the orbit (theory B3).
+        """κ = 4γ + 2σ²ρ Tr[ΣA²]/‖Aθ‖², the rate at which C approaches its equilibrium on the orbit.
 
         NaN where Aθ = 0: the orbit is a point there.
         """

@@ -80,7 +80,7 @@ def check_symmetry(
 
     Two tests at each state: the gradient of every sample is orthogonal to the orbit,
     |g_iᵀAθ| <= 64 d eps ‖A‖‖θ‖‖g_i‖, and the loss of every sample is kept by the finite group elements e^{±λA} with
-    |λ|‖A‖ = `reach`, to 1e-12 d (1 + |ℓ_i|) e^{2|λ|‖A‖} (theory A1, I.2). The second needs `problem.per_sample_losses`.
+    |λ|‖A‖ = `reach`, to 1e-12 d (1 + |ℓ_i|) e^{2|λ|‖A‖}. The second needs `problem.per_sample_losses`.
     A symmetry on average over samples, which is not enough for a charge without noise, fails. Where the data are a law
     without samples (`Population`), "sample 0" is the mean loss and the others are the columns of the noise factor.
 

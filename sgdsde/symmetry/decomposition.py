@@ -1,4 +1,4 @@
-"""A trajectory along and across the symmetry: which part of each increment moves on the orbit (theory A6, K2)."""
+"""A trajectory along and across the symmetry: which part of each increment moves on the orbit."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Decomposition:
 def decompose(trajectory: Any, generators: Any, *, rule: str = "midpoint", algebra: str | None = None) -> Decomposition:
     """Split every increment of a trajectory into its parts along and across the symmetry directions.
 
-    With J = [A_1θ, …, A_kθ], the parallel part of Δθ is J(JᵀJ)⁺JᵀΔθ (theory A6).
+    With J = [A_1θ, …, A_kθ], the parallel part of Δθ is J(JᵀJ)⁺JᵀΔθ.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def decompose(trajectory: Any, generators: Any, *, rule: str = "midpoint", algeb
         'whole' completes generators (W, U) ↦ (-BW, UB) of linear layers to every B, symmetric or not, where it knows
         that each B is a symmetry: for a `DeepLinear` model (passed as `generators`, or behind the solution), and when
         the given B span all symmetric matrices (commutators of symmetries are symmetries). The projection is that of
-        the Sylvester equation UᵀU·B + B·WWᵀ = UᵀΔU - ΔW·Wᵀ, with no d × h² matrix (theory K2; `LinearLayers`). The
+        the Sylvester equation UᵀU·B + B·WWᵀ = UᵀΔU - ΔW·Wᵀ, with no d × h² matrix (`LinearLayers`). The
         symmetric B alone can differ by much on one step. 'given' projects on the span of exactly the given generators.
         Default: 'given' for one generator or a sequence, 'whole' otherwise.
 
@@ -180,7 +180,7 @@ def _project(directions: Any, base: np.ndarray, delta: np.ndarray) -> np.ndarray
 
 
 def orbit_coordinate(problem: Any, theta: Any, generator: Any) -> Any:
-    """λ of each θ along its orbit, counted from the noise equilibrium: θ = e^{λA}θ*, C(θ*) = C* (theory A6).
+    """λ of each θ along its orbit, counted from the noise equilibrium: θ = e^{λA}θ*, C(θ*) = C*.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ class Span:
     """The span of A_1θ, …, A_kθ.
 
     Singular values of J below eps·d·‖J‖ count as zero, so that a generator that leaves θ alone (Aθ = 0), or one that
-    the others contain, changes nothing (theory A6).
+    the others contain, changes nothing.
     """
 
     def __init__(self, generators: Sequence[Generator]) -> None:
@@ -70,7 +70,7 @@ class LinearLayers:
     -----
     At one interface the singular value decompositions U = L diag(s) Pᵀ, W = Q diag(t) Vᵀ make B ↦ (-BW, UB) diagonal:
     its singular values are √(s_i² + t_j²) for B = P_i Q_jᵀ. The projection they give is that of the solution of the
-    Sylvester equation UᵀU·B + B·WWᵀ = UᵀΔU - ΔW·Wᵀ (theory K2), without squaring the condition number; pairs below
+    Sylvester equation UᵀU·B + B·WWᵀ = UᵀΔU - ΔW·Wᵀ, without squaring the condition number; pairs below
     eps·d of the largest are left out (rank-deficient points). Cost: two thin SVDs a state.
 
     With three layers or more, neighbouring interfaces share a matrix, and the orthonormal directions of each interface

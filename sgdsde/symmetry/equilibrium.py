@@ -1,4 +1,4 @@
-"""The noise equilibrium: the point of an orbit e^{λA}θ at which gradient noise and weight decay balance (theory B2).
+"""The noise equilibrium: the point of an orbit e^{λA}θ at which gradient noise and weight decay balance.
 
 In A's eigenbasis (eigenvalues μ_k, variances of the gradient Σ_kk) the drift of the charge along the orbit is
 
@@ -40,18 +40,18 @@ class NoiseEquilibrium:
     charge: float
     """C* = C(e^{λ*A}θ); its limit along the orbit when λ* is infinite, NaN when degenerate."""
     status: str
-    """'finite', 'plus-infinity', 'minus-infinity', or 'degenerate' (G is zero all along the orbit)."""
+    """'finite', 'plus-infinity', 'minus-infinity', or 'degenerate' (the rate is zero all along the orbit)."""
     theta: np.ndarray | None = field(repr=False)
     """e^{λ*A}θ of shape (d,); None unless finite."""
     charge_at_start: float
     rate_at_start: float
-    """G(θ) = -4γC + 2σ²ρTr[ΣA]; it has the sign of C* - C."""
+    """dC/dt = -4γC + 2σ²ρTr[ΣA]; it has the sign of C* - C."""
     relaxation_rate: float
-    """κ at the equilibrium (theory B3), at which C approaches C*; NaN unless finite."""
+    """κ at the equilibrium, the rate at which C approaches C*; NaN unless finite."""
 
 
 def noise_equilibrium(problem: Any, theta: Any, generator: Any) -> NoiseEquilibrium:
-    """λ* with 2γC = σ²ρ Tr[ΣA] at e^{λ*A}θ: the fixed point of the charge on the orbit of θ (theory B2).
+    """λ* with 2γC = σ²ρ Tr[ΣA] at e^{λ*A}θ: the fixed point of the charge on the orbit of θ.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ def step_variance(problem: Any, charge: Charge, theta: np.ndarray, dt: float, dy
 
     With centred per-sample gradients δ_i = g_i - ∇L, a_i = ∇LᵀAδ_i and k_ij = δ_iᵀAδ_j:
 
-    - Euler-Maruyama (theory A5): 2(2σ²ρh)² Tr[(ΣA)²] + 4h²(2σ²ρh) ∇LᵀAΣA∇L.
+    - Euler-Maruyama: 2(2σ²ρh)² Tr[(ΣA)²] + 4h²(2σ²ρh) ∇LᵀAΣA∇L.
     - SGD, batch S with replacement: η⁴ [4Var(a)/S + Var(k_ii)/S³ + 2(S-1)/S³ E[k_ij²] + 4Cov(a, k_ii)/S²]. Without
       replacement the noise is smaller by √ρ; the formula then scales each δ by it, exact for S = 1 and close otherwise.
 

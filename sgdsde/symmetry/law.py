@@ -1,4 +1,4 @@
-"""ChargeLaw: follows a charge along a run, beside the exact mean of each step for that dynamics (theory A4, A5, K8)."""
+"""ChargeLaw: follows a charge along a run, beside the exact mean of each step for that dynamics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ChargeLaw:
 
         E[ΔC] = ((1 - 2γh)² - 1)C + h²∇LᵀA∇L + 2σ²ρh Tr[ΣA],
 
-    which holds for discrete SGD with h = η and any sampling (theory A4) and for Euler-Maruyama with any step h (A5).
+    which holds for discrete SGD with h = η and any sampling, and for Euler-Maruyama with any step h.
     For `milstein-symmetric` it holds to O(h²) a step: the mean square of the Milstein term is not in it. Any other
     method is refused, because its mean is not known here.
 
@@ -91,7 +91,7 @@ class ChargeLaw:
             Of a run with `track=` this law, with keep="all" or "final".
         size : bool
             Also predict how far ΔC scatters around its mean (some passes over the per-sample gradients, at a few saved
-            states of a few paths).
+            states of a few paths: good to some tens of per cent, worse where a run falls fast between saved times).
 
         Returns
         -------

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers; tests/smoke/te
         ModelError as ModelError,
         SgdsdeError as SgdsdeError,
         ShapeError as ShapeError,
+        TooLargeError as TooLargeError,
     )
     from sgdsde.algebra import Generator as Generator, rescaling as rescaling, scaling as scaling
     from sgdsde.cli.warmup import warmup as warmup
@@ -76,6 +77,7 @@ _NAMES = {  # public name -> module that holds it; a module that holds itself is
     "SgdsdeError": "sgdsde._errors",
     "ArgumentError": "sgdsde._errors",
     "ShapeError": "sgdsde._errors",
+    "TooLargeError": "sgdsde._errors",
     "ModelError": "sgdsde._errors",
     "DivergenceWarning": "sgdsde._errors",
 }

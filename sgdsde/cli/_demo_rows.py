@@ -12,6 +12,8 @@ from sgdsde.comparison import compare
 
 __all__ = ["Row", "Section", "sections", "shown"]
 
+MET = 0.1
+"""Two sides have met when this part of their distance is left."""
 END = 0.75
 """The equilibrium is looked at after this share of the way there."""
 
@@ -103,6 +105,7 @@ def _balance(results: Results) -> Section:
         ("at the end", "2γC", "σ²ρTr[ΣA]", "its O(η) terms", "2γC / σ²ρTr[ΣA]", "C, start to end")
     ]
     gamma, end = results.settings.gamma, results.settings.steps * results.settings.learning_rate
+    ends: dict[tuple[str, str], tuple[float, float]] = {}
     for label, solution in results.sides.items():
         r = results.law.report(solution)
         first = int(np.searchsorted(r.t, END * r.t[-1] * (1 - 1e-9)))
@@ -117,15 +120,26 @@ def _balance(results: Results) -> Section:
         ratio = _plus_minus(*_paired_ratio(twice, noise))
         moved = f"{charges[0, 0]:.3g} to {_pm(charges[:, -1], 1)}"
         columns.append((label, _pm(twice), _pm(noise), _pm(small), ratio, moved))
+        ends[label.split()[0], label.split()[-1]] = charges[:, 0].mean(), charges[:, -1].mean()
+    left = max(_left(ends[word, "above"], ends[word, "below"]) for word, _ in ends)
+    if left <= MET:
+        head, met = "run into one noise equilibrium", "the ratio is 1 up to terms of order η."
+    else:
+        head = "run towards one noise equilibrium"
+        met = f"they are still {left:.0%} as far apart as at the start, so the ratio is not yet 1: take more --steps."
     return Section(
-        f"4. Two starts on one orbit run into one noise equilibrium, 2γC = σ²ρTr[ΣA]: means over t = {END * end:g} to "
-        f"{end:g}",
+        f"4. Two starts on one orbit {head}, 2γC = σ²ρTr[ΣA]: means over t = {END * end:g} to {end:g}",
         rows,
         "Each line: the decay 2γC, against the noise σ²ρTr[ΣA] with its terms of order η (and what C still moves).",
         tuple(columns),
         f"the starts e^(λA)θ, λ = ±{results.lam:g}, have different C and one loss, "
-        f"{results.problem.loss(results.theta):.4g}; the ratio is 1 up to terms of order η.",
+        f"{results.problem.loss(results.theta):.4g}; {met}",
     )
+
+
+def _left(above: tuple[float, float], below: tuple[float, float]) -> float:
+    """How far apart the charges of two runs are at the end, as a part of their distance at the start."""
+    return abs(above[1] - below[1]) / max(abs(above[0] - below[0]), np.finfo(float).tiny)
 
 
 def _both(results: Results) -> Section:

@@ -77,7 +77,7 @@ class Results:
 
 
 SGD_RUN, EM, EM_FINE = "SGD", "SDE, Euler-Maruyama, dt = η", "SDE, Euler-Maruyama, dt = η/4"
-MILSTEIN = "SDE, Milstein, dt = η"
+MILSTEIN = "SDE, milstein-symmetric, dt = η"
 ABOVE, BELOW = "from above", "from below"
 DYNAMICS = {
     SGD_RUN: ("sgd", 1),

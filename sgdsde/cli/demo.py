@@ -4,7 +4,7 @@ A linear network of two layers, inputs -> 10 -> outputs with squared loss, is tr
 discrete SGD and by its stochastic differential equation (SDE). The charge C = |W2|² - |W1|² belongs to the symmetry
 W1 -> exp(-lambda) W1, W2 -> exp(lambda) W2 of every sample's loss. It is measured against the law that predicts it,
 and runs into the noise equilibrium from both sides. A table, a figure and the numbers go to a folder. Takes less than
-a minute on two cores, most of it compiling the first time on a machine.
+a minute on two cores, and half a minute more the first time on a machine, to compile.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Charge:
             if generator.is_antisymmetric:
                 raise ArgumentError(
                     f"generator must be symmetric: {generator!r} is antisymmetric, so θᵀAθ ≡ 0 and there is no such "
-                    "charge. What its symmetry keeps is the angular identity θᵀAᵀdθ = 0 along every step (theory A3)"
+                    "charge. What its symmetry keeps is the angular identity θᵀAᵀdθ = 0 along every step"
                 )
             raise ArgumentError(
                 f"generator must be symmetric for a charge θᵀAθ, got {generator!r}: its gradient (A + Aᵀ)θ is not 2Aθ"

@@ -19,7 +19,7 @@ __all__ = ["COVERED", "ChargeLaw"]
 EPS = float(np.finfo(float).eps)
 COVERED = ("sgd", "euler-maruyama", "milstein-symmetric")
 """Dynamics whose one-step mean of a charge is known."""
-PATHS_LOOKED_AT, TIMES_LOOKED_AT, MANY = 3, 8, 1 << 18
+PATHS_LOOKED_AT, TIMES_LOOKED_AT, MANY = 3, 10, 1 << 18
 """States at which the variance of a step is evaluated, for the size of the remainder; of one path if N·d is many."""
 
 
@@ -182,7 +182,9 @@ class ChargeLaw:
     def _remainder_size(self, solution: Any, states: np.ndarray, y0: np.ndarray) -> np.ndarray | None:
         """√∫(Var ΔC of a step)/h dt up to each time, from a few states; None where that variance has no formula."""
         t = np.asarray(solution.t)
-        chosen = np.unique(np.linspace(0, t.size - 1, TIMES_LOOKED_AT).round().astype(int))
+        # Denser at the start, where gradients fall off.
+        later = np.geomspace(1, max(t.size - 1, 1), TIMES_LOOKED_AT).round().astype(int)
+        chosen = np.unique([0, *later[later < t.size]])
         large = (getattr(self.problem, "n_samples", None) or 1) * self.charge.generator.dim > MANY
         alive = np.flatnonzero(np.isfinite(states).all(axis=(1, 2)))[: 1 if large else PATHS_LOOKED_AT]
         looked_at = [(float(t[k]), states[alive, k]) for k in chosen]

@@ -122,7 +122,7 @@ class ChargeReport:
         lines += [f"  {words[what]:<16} {mean: .6e} ± {error:.1e}" for what, mean, error in self.table()]
         if self.remainder_size is not None and n > 1:
             spread = self.stderr("remainder")[-1] * np.sqrt(n)
-            lines.append(f"  remainder of one path: std {spread:.2e}, predicted {self.remainder_size[-1]:.2e}")
+            lines.append(f"  remainder of one path: std {spread:.2e}, predicted about {self.remainder_size[-1]:.1e}")
         if self.dynamics != "milstein-symmetric":
             cross, rounding = self.mean("abs_cross")[-1], self.mean("rounding")[-1]
             lines.append(f"  pathwise: Σ|cross| = {cross:.1e}, rounding allows {rounding:.1e}")

@@ -93,7 +93,7 @@ def test_the_gap_of_the_continuous_law_shrinks_with_dt(numbers):
 
 
 def test_the_parts_add_up_and_the_curves_share_their_times(numbers):
-    names = ("sgd", "sde_euler_maruyama_dt_eta", "sde_euler_maruyama_dt_eta_4", "sde_milstein_dt_eta")
+    names = ("sgd", "sde_euler_maruyama_dt_eta", "sde_euler_maruyama_dt_eta_4", "sde_milstein_symmetric_dt_eta")
     for name in names:
         np.testing.assert_allclose(numbers[f"{name}_t"], numbers["sgd_t"], rtol=1e-12)
         moved = numbers[f"{name}_charge"] - numbers[f"{name}_charge"][:, :1]
@@ -101,7 +101,7 @@ def test_the_parts_add_up_and_the_curves_share_their_times(numbers):
         assert numbers[f"{name}_charge"][0, 0] == pytest.approx(numbers["sgd_charge"][0, 0], rel=1e-14)
     parts = numbers["sgd_noise"] + numbers["sgd_gradient"] + numbers["sgd_decay"]
     np.testing.assert_allclose(numbers["sgd_predicted"], parts, rtol=1e-12)
-    mil = "sde_milstein_dt_eta"
+    mil = "sde_milstein_symmetric_dt_eta"
     own = numbers[f"{mil}_predicted"] - sum(numbers[f"{mil}_{part}"] for part in ("noise", "gradient", "decay"))
     assert np.abs(own[:, -1]).max() > 0
 
@@ -223,7 +223,7 @@ def test_bad_data_is_one_line(arrays, about, tmp_path, capsys):
     assert out == "" and err.count("\n") == 1 and about in err
 
 
-@pytest.mark.parametrize("content, code", [(b"junk", 2), (b"", 2), (None, 1)])
+@pytest.mark.parametrize("content, code", [(b"junk", 2), (b"", 2), (None, 2)])
 def test_what_is_no_file_of_arrays_is_one_line(content, code, tmp_path, capsys):
     path = tmp_path / "data.npz"
     if content is not None:
@@ -237,7 +237,7 @@ def test_a_single_array_and_a_file_for_a_folder(data, tmp_path, capsys):
     np.save(tmp_path / "one.npy", np.ones(3))
     assert cli.main(["demo", "--data", str(tmp_path / "one.npy")]) == 2
     assert "single array" in capsys.readouterr().err
-    assert cli.main(["demo", "--data", str(data), "--out", str(data)]) == 1
+    assert cli.main(["demo", "--data", str(data), "--out", str(data)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 

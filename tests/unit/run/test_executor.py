@@ -95,13 +95,9 @@ def test_functions_of_all_kinds_travel(eq, pool, kind):
         sde = sg.SDE(f, lambda t, y: (y[1], y[0]), dim=2, noise="scalar")
     if kind == "compiled":  # and with it a scheme that is in no registry
         euler = get_scheme("euler-maruyama")
-        method = Scheme("mine", euler.step, euler.calculus, euler.strong, euler.weak, work=_work)
+        method = Scheme("mine", euler.step, euler.calculus, euler.strong, euler.weak, work=lambda d, m: (0, d))
     here = sg.solve(sde, (0, 1), START, method=method, **RUN)
     assert eq.same(here.y, sg.solve(sde, (0, 1), START, method=method, executor=pool, block_size=16, **RUN).y)
-
-
-def _work(d, m):
-    return (0, d)
 
 
 def test_executors_of_others(eq, there):

@@ -78,7 +78,7 @@ def test_terms_at_a_smaller_step_are_those_of_euler_maruyama(make_two_layer):
 
 
 def test_a_generator_without_a_charge_is_refused_with_the_reason():
-    with pytest.raises(ArgumentError, match=r"antisymmetric, so θᵀAθ ≡ 0.*angular identity.*A3"):
+    with pytest.raises(ArgumentError, match=r"antisymmetric, so θᵀAθ ≡ 0.*angular identity"):
         Charge(rotation(3, 0, 2))
     with pytest.raises(ArgumentError, match=r"generator must be symmetric.*not 2Aθ"):
         Charge([[1.0, 1.0], [0.0, 1.0]])

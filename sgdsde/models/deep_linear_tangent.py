@@ -1,4 +1,4 @@
-"""The correction of `DeepLinear`'s per-sample factor: ½Σ_j (b_j·∇)b_j = (s²/2)·(1/N)Σ_i H_i (g_i - ḡ) (theory A5).
+"""The correction of `DeepLinear`'s per-sample factor: ½Σ_j (b_j·∇)b_j = (s²/2)·(1/N)Σ_i H_i (g_i - ḡ).
 
 H_i u is the derivative of ∇ℓ_i along u, by a tangent pass. Along u = g_i - ḡ, that is u_l = δ_l a_{l-1}ᵀ - V_l with
 V = ∇L, it needs no d numbers per sample:

@@ -8,7 +8,7 @@ SAMPLE(out[d], theta[d], i, q, data, work)          out = ∇ℓ_i
 LOSSES(out[N], theta[d], q, data, work)             out_i = ℓ_i
 INCREMENT (`sgdsde._abi`), p = [γ, s, *q]           the SDE's, for the per-sample factor: -Σ_i c_i ∇ℓ_i - 2γhθ with
                                                     c_i = h/N - s·(v_i - v̄)/√N, s = √(2σ²ρ); v without rows: no noise
-CORRECTION, p likewise, or None                     (σ²ρ/2)∇Tr Σ = (s²/2)(1/N)Σ_i H_i(g_i - ḡ) (theory A5)
+CORRECTION, p likewise, or None                     (σ²ρ/2)∇Tr Σ = (s²/2)(1/N)Σ_i H_i(g_i - ḡ)
 STEP, p likewise                                    discrete SGD in place: θ' = (1 - 2hγ)θ - h·(batch mean of ∇ℓ_i),
                                                     h = learning rate, aux (S, B) the indices of the batch
 TRACK, p = [γ, *q, *numbers of the generator]       the charge law, the rows of `charge_rows`

@@ -1,7 +1,7 @@
 """Factors F of the gradient covariance, FFᵀ = Σ: the model's own, the two that need linear algebra, and the user's.
 
 The law of the SDE depends on Σ alone, but a path, and what rounding does to a charge, depend on F: it should not leak
-along a symmetry, FᵀAθ = 0 (theory A1). `leak` measures it: per-sample and Gram 1e-16, Cholesky √jitter (theory G).
+along a symmetry, FᵀAθ = 0. `leak` measures it: per-sample and Gram 1e-16, Cholesky √jitter.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The columns do not commute and there are N of them, so no method without Lévy areas has more than 1/2 for θ. The charge
 of a symmetry is another matter: what is measured is its defect, C(t) − C(0) − ∫(−4γC + 2σ²Tr[ΣA])dt with the integral
-summed along the computed path, which is zero for the exact solution (theory A1). It has order 1 for the step
-without areas and 1/2 for Euler-Maruyama (theory A5). Gates are five standard errors (false alarm 1e-6), seeds fixed.
+summed along the computed path, which is zero for the exact solution. It has order 1 for the step
+without areas and 1/2 for Euler-Maruyama. Gates are five standard errors (false alarm 1e-6), seeds fixed.
 """
 
 from dataclasses import replace

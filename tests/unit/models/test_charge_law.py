@@ -1,4 +1,4 @@
-"""The TRACK kernels of the charge law against the dense formulas of theory A4, A5."""
+"""The TRACK kernels of the charge law against dense formulas."""
 
 import numpy as np
 import pytest

@@ -53,7 +53,7 @@ def test_a_constant_added_to_the_noise_changes_nothing(case):
 
 
 def test_noise_is_the_gradient_of_the_weighted_loss(case):
-    """Gξ = ∇[(1/√N)Σ_i (ξ_i - ξ̄)ℓ_i] (theory G)."""
+    """Gξ = ∇[(1/√N)Σ_i (ξ_i - ξ̄)ℓ_i]."""
     v = case.rng.standard_normal(case.n)
     c = (v - v.mean()) / np.sqrt(case.n)
     noise = increment(case, case.theta[:, None], np.zeros(1), v[:, None])[:, 0] / S
@@ -98,7 +98,7 @@ def test_the_correction_is_the_sum_over_the_columns_of_the_factor(make_case):
 
 
 def test_along_a_symmetry_the_correction_is_minus_the_trace(case):
-    """θᵀA·½∇TrΣ = -Tr[ΣA] (theory A5)."""
+    """θᵀA·½∇TrΣ = -Tr[ΣA]."""
     sigma = case.model.covariance(case.theta, case.samples)
     for A in case.model.symmetries().values():
         found = A.apply(case.theta) @ correction(case, case.theta[:, None])[:, 0]

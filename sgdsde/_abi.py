@@ -17,9 +17,13 @@ CORRECTION(out[d,B], x[d,B], t[B], p, data, work)
     factor). Itô drift = Stratonovich drift + this.
 STEP(increment, correction, x[d,B], t[B], h[B], dW[m,B], aux[r,B], status[B], work, p, data)
     advances x in place from t to t + h. h > 0 in every column, also in idle ones (the engine puts back their state).
-    `aux` holds what the scheme's `needs` ask for beyond dW, filled by an AUX kernel. A scheme that fails in column b
-    sets status[b] to a code of `_errors` and leaves the other columns alone; an implicit scheme freezes each column
-    at its own convergence.
+    `aux` holds what the scheme's `aux` asks for beyond dW, filled by an AUX kernel. status has 2B entries: a scheme
+    that fails in column b sets status[b] to a code of `_errors` and leaves the other columns alone; an implicit scheme
+    freezes each column at its own convergence. status[B + b] counts events that a person should know of (normal
+    numbers that an implicit step clipped); a step adds to it.
+PROJECT(x[d,B], x0[d,B], t[B], h[B], status[2B], p, data, work)
+    after a step from (t, x0) to (t + h, x): moves x in place to where it must be. A column that it cannot move gets a
+    code in status[b].
 AUX(aux[r,B], dW[m,B], h[B], path[B], step, key, p, data, work)
     fills aux for step number `step` of the paths numbered `path` from the random stream of `key`; addressed, so that
     the same (key, path, step) gives the same numbers whatever the block.
@@ -54,6 +58,7 @@ STEP = types.void(
     VECTOR,
 )
 AUX = types.void(BLOCK, BLOCK, VECTOR, PATHS, types.int64, types.uint64, VECTOR, VECTOR, VECTOR)
+PROJECT = types.void(BLOCK, BLOCK, VECTOR, VECTOR, INTS, VECTOR, VECTOR, VECTOR)
 OBSERVE = types.void(BLOCK, BLOCK, VECTOR, VECTOR, VECTOR, VECTOR)
 TRACK = types.void(BLOCK, BLOCK, BLOCK, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR)
 
@@ -63,3 +68,4 @@ BRIDGE = 1  # Brownian bridges to save times between grid points
 BATCH = 2  # mini-batch indices of discrete SGD
 AUXILIARY = 3  # what schemes need beyond increments (areas, two-point variables)
 INITIAL = 4  # random initial states
+REFINEMENT = 5  # Brownian bridges to the ends of steps that depend on the state

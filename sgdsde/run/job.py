@@ -97,24 +97,28 @@ class Program:
         start = job.grid.t0, job.y0
         observers = {name: watcher_of(name, thing, equation, *start) for name, thing in job.observe.items()}
         trackers = {name: thing.__track__(equation, scheme) for name, thing in job.track.items()}
-        m, n_aux = equation.noise_dim, scheme.aux_rows(equation.noise_dim)
-        if n_aux > 0 and scheme.aux is None:
-            raise ArgumentError(f"method {scheme.name!r} has aux_rows({m}) = {n_aux} but no aux kernel to fill them")
-        step_work = scheme.work(equation.dim, m)
+        d, m, aux = equation.dim, equation.noise_dim, scheme.aux_for(job.noise, equation.calculus)
+        n_aux = aux.rows(d, m) if aux is not None else 0
+        step_work = scheme.work(d, m)
         needs = [(step_work[0] + kernels.work[0], step_work[1] + kernels.work[1])]
+        if aux is not None:
+            needs.append(aux.work(d, m))
+        data = kernels.data
+        if scheme.prepare is not None:
+            data = np.concatenate([data, np.ravel(scheme.prepare(equation, kernels, *start, job.grid.h))])
         needs += [watcher.work for watcher in (*observers.values(), *trackers.values())]
         functions = [
             scheme.kernel(job.noise, equation.calculus),
             kernels.increment if kernels.increment is not None else idle.no_increment,
             kernels.correction if kernels.correction is not None else idle.no_correction,
-            scheme.aux,  # the engine leaves alone what has no rows
+            aux.kernel if aux is not None else None,  # the engine leaves alone what has no rows
             *_filled([w.kernel for w in observers.values()], None, SLOTS),
             *_filled([w.kernel for w in trackers.values()], None, SLOTS),
         ]
         arguments = (
             np.array([address(f, signature) for f, signature in zip(functions, SIGNATURES, strict=True)]),
             _owned(kernels.p),
-            _owned(kernels.data),
+            _owned(data),
             *_slots(list(observers.values()), SLOTS),
             *_slots(list(trackers.values()), SLOTS),
             job.track_every,

@@ -5,6 +5,6 @@ Offers `methods` (name -> Scheme, the pages of this folder, each loaded when it 
 """
 
 from sgdsde.schemes._registry import Methods, check, get_scheme, methods, table
-from sgdsde.schemes._scheme import NOISE_KINDS, Scheme
+from sgdsde.schemes._scheme import NOISE_KINDS, Aux, Scheme
 
-__all__ = ["NOISE_KINDS", "Methods", "Scheme", "check", "get_scheme", "methods", "table"]
+__all__ = ["NOISE_KINDS", "Aux", "Methods", "Scheme", "check", "get_scheme", "methods", "table"]

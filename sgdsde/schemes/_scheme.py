@@ -6,13 +6,36 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["NOISE_KINDS", "Scheme"]
+__all__ = ["NOISE_KINDS", "Aux", "Scheme"]
 
 NOISE_KINDS = ("additive", "scalar", "diagonal", "commutative", "general")
 
 
 def _no_work(d: int, m: int) -> tuple[int, int]:
     return (0, 0)
+
+
+@dataclass(frozen=True)
+class Aux:
+    """What a step needs beyond dW, and the kernel that fills it: the rows of `aux`.
+
+    Parameters
+    ----------
+    kernel : AUX kernel
+        `sgdsde._abi`; given (key, path, step, dW, h) it gives the same numbers in any block.
+    rows : callable
+        (d, m) -> r, rows of `aux`.
+    work : callable
+        (d, m) -> (fixed, per path): doubles of scratch the kernel takes from the front of `work`.
+    brownian : str
+        What a `Brownian` object gives in its place: 'ito' or 'stratonovich' (iterated integrals, row i·m + j is the
+        integral whose earlier index is i), 'space-time' (H). Empty where the numbers are not of the Brownian path.
+    """
+
+    kernel: Any
+    rows: Callable[[int, int], int]
+    work: Callable[[int, int], tuple[int, int]] = _no_work
+    brownian: str = ""
 
 
 @dataclass(frozen=True)
@@ -37,8 +60,12 @@ class Scheme:
         'general', and that to `needs`. `needs_for` reads both.
     work : callable
         (d, m) -> (fixed, per path): doubles of scratch the step takes from the front of `work`.
-    aux_rows : callable
-        m -> r, rows of `aux`; `aux` is the AUX kernel that fills them (None when r = 0).
+    aux : Aux or mapping, optional
+        What the step needs beyond dW; or a mapping from (noise kind, calculus) to it (or None), where a kind that is
+        missing falls back to 'general'. `aux_for` reads both.
+    prepare : callable, optional
+        (equation, kernels, t0, y0, h) -> array of numbers that the step finds at the end of `data`: what can be
+        computed once for a run. It may raise ArgumentError where the method cannot take the equation.
     evaluations : str
         Cost of one step, in evaluations of the increment.
     ode_order : int
@@ -55,8 +82,8 @@ class Scheme:
     needs: tuple[str, ...] = ()
     needs_where: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     work: Callable[[int, int], tuple[int, int]] = _no_work
-    aux_rows: Callable[[int], int] = lambda m: 0
-    aux: Any = None
+    aux: Aux | Mapping[tuple[str, str], Aux | None] | None = None
+    prepare: Callable[..., Any] | None = None
     evaluations: str = "1"
     ode_order: int = 1
     reference: str = ""
@@ -73,3 +100,9 @@ class Scheme:
         """What the step for one noise kind and calculus asks for."""
         found = self.needs_where.get((noise, calculus))
         return found if found is not None else self.needs_where.get(("general", calculus), self.needs)
+
+    def aux_for(self, noise: str, calculus: str) -> Aux | None:
+        """What the step for one noise kind and calculus needs beyond dW."""
+        if not isinstance(self.aux, Mapping):
+            return self.aux
+        return self.aux.get((noise, calculus), self.aux.get(("general", calculus)))

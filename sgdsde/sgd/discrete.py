@@ -8,7 +8,7 @@ import numpy as np
 
 from sgdsde._errors import ModelError
 from sgdsde.equation._equation import Kernels
-from sgdsde.schemes import Scheme
+from sgdsde.schemes import Aux, Scheme
 
 __all__ = ["SGDRecursion"]
 
@@ -71,7 +71,6 @@ def _scheme_of(problem: Any) -> Scheme:
     if not problem.replacement:
         aux = batches.every if size == n else batches.without_replacement
     fixed, per_path = problem.model.work(max(n, size))
-    fixed = max(fixed, subset_work(size))
     return BatchScheme(
         "sgd",
         problem.model.compiled().step,
@@ -79,8 +78,7 @@ def _scheme_of(problem: Any) -> Scheme:
         strong={},
         weak={},
         work=lambda d, m: (fixed, per_path),
-        aux_rows=lambda m: size,
-        aux=aux,
+        aux=Aux(aux, lambda d, m: size, lambda d, m: (subset_work(size), 0)),
         evaluations=f"{size} sample gradients",
         reference="θ' = (1 - 2ηγ)θ - ηĝ",
         summary="stochastic gradient descent",

@@ -15,7 +15,7 @@ from sgdsde._jit import kernel_uncached
 from sgdsde.equation._equation import Kernels
 from sgdsde.run.grid import Grid, make_grid
 from sgdsde.run.integrating import integrate
-from sgdsde.schemes import Scheme
+from sgdsde.schemes import Aux, Scheme
 
 
 @kernel_uncached(INCREMENT)
@@ -63,10 +63,9 @@ def use_all_scratch(increment, correction, x, t, h, dW, aux, status, work, p, da
 
 
 def scheme(step, aux=None, work=(0, 0)):
-    return Scheme(
-        "test", step, calculus=("ito", "discrete"), strong={"general": 1.0}, weak={}, aux=aux,
-        aux_rows=lambda m: 0 if aux is None else 2, work=lambda d, m: work,
-    )  # fmt: skip
+    aux = None if aux is None else Aux(aux, lambda d, m: 2)
+    calculus = ("ito", "discrete")
+    return Scheme("test", step, calculus, strong={"general": 1.0}, weak={}, aux=aux, work=lambda d, m: work)
 
 
 class Recursion:

@@ -75,7 +75,7 @@ def test_problems_and_their_dynamics_are_pickled(make_problem, model):
     assert repr(again) == repr(problem) and np.array_equal(again.samples.data, problem.samples.data)
     assert np.array_equal(again.run(theta, 20, rng=3).y, problem.run(theta, 20, rng=3).y)
     scheme = pickle.loads(pickle.dumps(problem.recursion().scheme))
-    assert scheme.name == "sgd" and scheme.aux_rows(0) == 2
+    assert scheme.name == "sgd" and scheme.aux.rows(5, 0) == 2
     for factor in (None, "gram"):
         sde = problem.sde(factor)
         sg.solve(sde, (0, 1), theta, rng=3)

@@ -76,16 +76,18 @@ def correction(t, x, p, m):
     return total
 
 
-def take(step, increment, x, t, h, dW, p, scratch, made=mixed_correction):
-    """One step; the scratch is as large as declared, full of NaN, with a guard behind it that must be left alone."""
+def take(step, increment, x, t, h, dW, p, scratch, made=mixed_correction, aux=None, extra=()):
+    """One step, with rows of `aux` (r, n) and `extra` numbers behind the data; the scratch is as large as declared, full of NaN, with a guard behind it that must be left alone."""
     n, m = x.shape[1], dW.shape[0]
     x, t, h, dW = x.copy(), t.copy(), h.copy(), np.ascontiguousarray(dW)
     before = t.copy(), h.copy(), dW.copy()
     size = (scratch + 1) * n  # + 1 a path for the increment
     work = np.full(size + 1000, np.nan)
     work[size:] = GUARD
-    status = np.zeros(n, np.int64)
-    step(increment, made, x, t, h, dW, np.empty((0, n)), status, work, np.asarray(p, float), np.array([float(m)]))
+    status = np.zeros(2 * n, np.int64)
+    aux = np.empty((0, n)) if aux is None else np.ascontiguousarray(aux)
+    data = np.array([float(m), *extra])
+    step(increment, made, x, t, h, dW, aux, status, work, np.asarray(p, float), data)
     assert np.all(work[size:] == GUARD), "the step wrote behind the scratch it declares"
     assert all(np.array_equal(now, then) for now, then in zip((t, h, dW), before)), "the step changed t, h or dW"
     assert not status.any()

@@ -13,6 +13,7 @@ __all__ = [
     "DIVERGED",
     "NOT_CONVERGED",
     "INTERRUPTED",
+    "STEP_SIZE",
     "STATUS_WORDS",
 ]
 
@@ -46,10 +47,12 @@ OK = 0
 DIVERGED = 1
 NOT_CONVERGED = 2
 INTERRUPTED = 3
+STEP_SIZE = 4
 
 STATUS_WORDS = {
     OK: "reached the end",
     DIVERGED: "left the finite numbers",
-    NOT_CONVERGED: "an implicit step did not converge",
+    NOT_CONVERGED: "an implicit step or a projection did not converge",
     INTERRUPTED: "interrupted before the end",
+    STEP_SIZE: "step_size gave no usable step",
 }

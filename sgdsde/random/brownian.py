@@ -7,6 +7,7 @@ relation above it (`sgdsde.random.brownian_chen`).
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -14,9 +15,9 @@ import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError, ShapeError
-from sgdsde.random.brownian_chen import join_areas
 from sgdsde.random.brownian_tree import TICKS, fill_intervals, level_range
 from sgdsde.random.levy_integrals import levy_terms, path_numbers
+from sgdsde.random.levy_joining import join_cells
 from sgdsde.random.levy_kernels import AREA, fill_integrals, integrals_work
 from sgdsde.random.levy_methods import METHODS
 from sgdsde.random.stream import key_from
@@ -153,22 +154,58 @@ class Brownian:
 
     def iterated(self, n_steps: int, *, calculus: str = "ito") -> np.ndarray:
         """Iterated integrals (n_steps, m, m) of the steps of `grid(n_steps)`; n_steps divides 2**levels."""
+        n = self._coarser(n_steps)
+        _, A = self._areas(0, 1 << self.levels, (1 << self.levels) // n)
+        return self._out(_from_area(self._grid(n)[0], A, self.span / n, calculus))
+
+    def steps(self, n_steps: int, k0: int, k1: int, *, beyond: str = "") -> tuple[np.ndarray, np.ndarray]:
+        """What drives steps k0 .. k1 − 1 of the n_steps of `grid`, to the bit, without the others: the runner's way.
+
+        Returns
+        -------
+        dW : (k1 − k0, m, n_paths)
+        aux : (k1 − k0, r, n_paths)
+            `beyond` says what: '' nothing (r = 0), 'space-time' H (r = m), 'ito' or 'stratonovich' the iterated
+            integrals, row i·m + j with i the earlier one (r = m²; n_steps divides 2**levels).
+        """
+        W, H = self._grid(n_steps, k0, k1)
+        if beyond == "space-time":
+            return W, H
+        if not beyond:
+            return W, np.empty((k1 - k0, 0, self._path.size))
+        group = (1 << self.levels) // self._coarser(n_steps)
+        _, A = self._areas(k0 * group, k1 * group, group)
+        I = _from_area(W, A, self.span / n_steps, beyond)
+        return W, I.reshape(k1 - k0, self.m * self.m, -1)
+
+    def only(self, path: np.ndarray) -> Brownian:
+        """The same object for some of its paths, by their numbers; always with an axis for them."""
+        made = copy.copy(self)
+        made._path, made._single = np.ascontiguousarray(path, dtype=np.uint64), False
+        return made
+
+    @property
+    def path_index(self) -> np.ndarray:
+        """(n_paths,) numbers of the paths."""
+        return self._path.astype(np.int64)
+
+    def _coarser(self, n_steps: int) -> int:
         n = _check.count("n_steps", n_steps)
         if (1 << self.levels) % n:
             raise ArgumentError(f"n_steps must divide 2**levels = {1 << self.levels}, got {n}; levels= can be raised")
-        _, A = self._areas(0, 1 << self.levels, (1 << self.levels) // n)
-        return self._out(_from_area(self._grid(n)[0], A, self.span / n, calculus))
+        return n
 
     def _out(self, found: np.ndarray) -> np.ndarray:
         """From paths last to paths first, or none."""
         return np.ascontiguousarray(found[..., 0] if self._single else np.moveaxis(found, -1, 0))
 
-    def _grid(self, n_steps: int) -> tuple[np.ndarray, np.ndarray]:
+    def _grid(self, n_steps: int, k0: int = 0, k1: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         n = _check.count("n_steps", n_steps, most=1 << 40)
+        k1 = n if k1 is None else k1
         level = n.bit_length() - 1
         if n == 1 << level:
-            return level_range(level, 0, n, self.m, self.span, self._path, self.seed)
-        ticks = np.array([(k * TICKS + n // 2) // n for k in range(n + 1)], dtype=np.int64)
+            return level_range(level, k0, k1, self.m, self.span, self._path, self.seed)
+        ticks = np.array([(k * TICKS + n // 2) // n for k in range(k0, k1 + 1)], dtype=np.int64)
         return self._between(ticks[:-1], ticks[1:])
 
     def _between(self, start: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -212,28 +249,23 @@ class Brownian:
         return cell
 
     def _areas(self, c0: int, c1: int, group: int) -> tuple[np.ndarray, np.ndarray]:
-        """(W, A) of groups of consecutive cells, from c0 to c1, in pieces that fit into memory."""
-        most = max(1, AREAS_AT_ONCE // (self.m * self.m * self._path.size))
-        if group <= most:
-            size = most // group * group
-            parts = [self._cells(c, min(c + size, c1), group) for c in range(c0, c1, size)]
-            return np.concatenate([w for w, _ in parts]), np.concatenate([A for _, A in parts])
-        wholes = []
-        for start in range(c0, c1, group):
-            pieces = [(c, min(c + most, start + group)) for c in range(start, start + group, most)]
-            parts = [self._cells(c, end, end - c) for c, end in pieces]
-            w, A = (np.concatenate(both) for both in zip(*parts))
-            wholes.append(join_areas(w, A, len(pieces)))
-        return np.concatenate([w for w, _ in wholes]), np.concatenate([A for _, A in wholes])
+        """(W (n, m, B), A (n, m*m, B)) of groups of consecutive cells, from c0 to c1, joined a few cells at a time."""
+        m, B = self.m, self._path.size
+        most = max(1, AREAS_AT_ONCE // (m * m * B))
+        w, A = np.zeros(((c1 - c0) // group, m, B)), np.zeros(((c1 - c0) // group, m * m, B))
+        for c in range(c0, c1, most):
+            cells = self._cells(c, min(c + most, c1))
+            join_cells(w, A, *cells, c - c0, group)
+        return w, A
 
-    def _cells(self, c0: int, c1: int, group: int) -> tuple[np.ndarray, np.ndarray]:
+    def _cells(self, c0: int, c1: int) -> tuple[np.ndarray, np.ndarray]:
         n, m, B = c1 - c0, self.m, self._path.size
         w, H = level_range(self.levels, c0, c1, m, self.span, self._path, self.seed)
-        A = np.empty((n, m * m, B))
+        w, A = np.ascontiguousarray(w), np.empty((n, m * m, B))
         fixed, per_path = integrals_work(m)
         fill_integrals(
             A,
-            np.ascontiguousarray(w),
+            w,
             np.ascontiguousarray(H),
             np.full((n, B), self.dt),
             self._path,
@@ -244,11 +276,11 @@ class Brownian:
             AREA,
             np.empty(fixed + per_path * B),
         )
-        return join_areas(w, A.reshape(n, m, m, B), group)
+        return w, A
 
 
 def _from_area(w: np.ndarray, A: np.ndarray, h: float, calculus: str) -> np.ndarray:
-    """I (n, m, m, B) from dW (n, m, B) and A (n, m, m, B)."""
+    """I (n, m, m, B) from dW (n, m, B) and A (n, m*m, B)."""
     ito = _check.choice("calculus", calculus, ("ito", "stratonovich")) == "ito"
-    I = 0.5 * w[:, :, None] * w[:, None, :] + A
+    I = 0.5 * w[:, :, None] * w[:, None, :] + A.reshape(w.shape[0], w.shape[1], *w.shape[1:])
     return I - 0.5 * h * np.eye(w.shape[1])[..., None] if ito else I

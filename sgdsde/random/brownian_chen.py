@@ -9,7 +9,7 @@ import numpy as np
 from sgdsde import _check
 from sgdsde._errors import ArgumentError, ShapeError
 
-__all__ = ["Increments", "coarsen", "join_areas"]
+__all__ = ["Increments", "coarsen"]
 
 
 class Increments(NamedTuple):
@@ -68,13 +68,3 @@ def coarsen(dW: Any, I: Any = None, H: Any = None, *, factor: int = 2) -> Increm
             raise ShapeError(f"H must have shape {(*w.shape[:-3], n, m)}, got {space.shape}")
         H_whole = (space.reshape(w.shape) + (0.5 * w + before)).mean(axis=-2) - 0.5 * whole
     return Increments(whole, I_whole, H_whole)
-
-
-def join_areas(w: np.ndarray, A: np.ndarray, factor: int) -> tuple[np.ndarray, np.ndarray]:
-    """Increments (n, m, B) and Lévy areas (n, m, m, B) of groups of `factor` steps; antisymmetric to the bit."""
-    n, m, B = w.shape
-    w = w.reshape(n // factor, factor, m, B)
-    before = np.cumsum(w, axis=1) - w
-    cross = np.einsum("nfib,nfjb->nijb", before, w)
-    A = A.reshape(n // factor, factor, m, m, B).sum(axis=1)
-    return w.sum(axis=1), A + 0.5 * (cross - cross.swapaxes(1, 2))

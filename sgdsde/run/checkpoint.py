@@ -31,7 +31,7 @@ from sgdsde.run.paths import Paths
 
 __all__ = ["Checkpoint", "settings_of"]
 
-VERSION = 1
+VERSION = 2
 _ARRAYS = ("path", "x", "acc", "status", "first_bad", "saved", "noise_in", "noise_out")
 
 
@@ -136,7 +136,7 @@ def settings_of(
         "n_paths": paths.n,
         "path_index": "all" if paths.numbers is None else _digest(paths.numbers),
         "t_span": [grid.t0, grid.t1],
-        "dt": grid.h,
+        "dt": _digest(grid.lengths) if grid.lengths.size else grid.h,
         "t_eval": _digest(job.saves.times),
         "keep": keep,
         "observe": dict(program.observed),
@@ -146,10 +146,17 @@ def settings_of(
         "block_size": size,
         "y0": _digest(starts),
         "dW": None if given is None else _digest(given),
+        "brownian": repr(job.brownian),
+        "project": None if job.project is None else type(job.project).__name__,
+        "step_size": None if job.step_size is None else type(job.step_size).__name__,
         "numbers": _digest(*numbers_of(equation, kernels)),
         "watched": _digest(*(array for w in program.watchers if w.owner is None for array in (w.p, w.data))),
-        "functions": _digest(*map(code_digest, functions_of(equation)), *map(code_digest, job.observe.values())),
+        "functions": _digest(*map(code_digest, [*functions_of(equation), *job.observe.values(), *_shaping(job)])),
     }
+
+
+def _shaping(job: Job) -> list[Any]:
+    return [thing for thing in (job.project, job.step_size) if thing is not None]
 
 
 def numbers_of(equation: Equation, kernels: Kernels) -> tuple[np.ndarray, ...]:

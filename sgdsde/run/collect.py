@@ -25,6 +25,7 @@ class Collector:
         n_saves = job.saves.times.size
         self.path_status = np.full(n_paths, INTERRUPTED, np.int8)
         self.first_bad = np.zeros(n_paths, np.int64)
+        self.events = np.zeros(n_paths, np.int64)
         self.done = np.zeros(-(-n_paths // block_size), bool)
         self.tree = Tree() if keep == "stats" else None
         self.values = None if keep == "stats" else np.full((n_paths, n_saves, self.rows), np.nan)
@@ -33,7 +34,8 @@ class Collector:
     def add(self, block: Block, *, finished: bool = True) -> None:
         start = block.index * self.block_size
         part = slice(start, start + block.path.size)
-        self.path_status[part] = block.status
+        self.path_status[part] = block.status[: block.path.size]
+        self.events[part] = block.status[block.path.size :]
         self.first_bad[part] = block.first_bad
         if self.tree is not None:
             self.tree.add(block.saved, block.index, self.block_size)
@@ -49,7 +51,8 @@ class Collector:
     def state(self) -> dict[str, np.ndarray]:
         """Arrays from which `load` makes the same collector again."""
         arrays: dict[str, np.ndarray] = {}
-        arrays |= {"path_status": self.path_status, "first_bad": self.first_bad, "done": self.done}
+        arrays |= {"path_status": self.path_status, "first_bad": self.first_bad, "events": self.events}
+        arrays["done"] = self.done
         if self.values is not None:
             arrays["values"] = self.values
         if self.noise is not None:
@@ -60,7 +63,7 @@ class Collector:
         return arrays
 
     def load(self, arrays: dict[str, Any]) -> None:
-        for name in ("path_status", "first_bad", "done", "values", "noise"):
+        for name in ("path_status", "first_bad", "events", "done", "values", "noise"):
             if name in arrays:
                 getattr(self, name)[...] = arrays[name]
         if self.tree is not None:

@@ -15,12 +15,28 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from sgdsde._abi import AUX, BLOCK, BRIDGE, CORRECTION, DRIVING, INCREMENT, INTS, OBSERVE, PATHS, STEP, TRACK, VECTOR
+from sgdsde._abi import (
+    AUX,
+    BLOCK,
+    BRIDGE,
+    CORRECTION,
+    DRIVING,
+    INCREMENT,
+    INTS,
+    OBSERVE,
+    PATHS,
+    PROJECT,
+    STEP,
+    TRACK,
+    VECTOR,
+)
 from sgdsde._address import function_at
 from sgdsde._errors import DIVERGED, OK
 from sgdsde._jit import inline, kernel
-from sgdsde._views import matrix, vector
+from sgdsde._views import matrix, rest, vector
 from sgdsde.random.normal import fill_normals
+from sgdsde.run.columns import column_finite, columns_finite, copy, fill, scale, turn
+from sgdsde.run.stepping import adapted, adapted_size, projected
 
 SLOTS = 4
 """Observers, and trackers, of one run."""
@@ -35,7 +51,7 @@ RANK_STRIDE = 1 << 42
 CUBE = types.float64[:, :, ::1]
 _ARRAYS = types.UniTuple(VECTOR, SLOTS)
 _KERNELS = (
-    types.int64[:, ::1],  # addresses: step, increment, correction, aux, observers, trackers (2·SLOTS + 4, 3)
+    types.int64[:, ::1],  # addresses (2·SLOTS + 7, 3) of what SIGNATURES lists
     VECTOR,  # p
     VECTOR,  # data
     _ARRAYS,  # p of each observer
@@ -45,73 +61,39 @@ _KERNELS = (
     _ARRAYS,  # data of each tracker
     INTS,  # tracker row offsets (SLOTS + 1)
     types.int64,  # track_every
+    types.int64,  # 0, or how the state is projected (stepping.BY_KERNEL, BY_FUNCTION)
+    VECTOR,  # p of the projection
+    VECTOR,  # data of the projection
+    types.boolean,  # whether steps follow the state
+    VECTOR,  # p of the step size
+    VECTOR,  # data of the step size
 )
-SIGNATURES = (STEP, INCREMENT, CORRECTION, AUX, *(OBSERVE,) * SLOTS, *(TRACK,) * SLOTS)
-"""What the rows of the address table are."""
+SIGNATURES = (STEP, INCREMENT, CORRECTION, AUX, *(OBSERVE,) * SLOTS, *(TRACK,) * SLOTS, PROJECT, OBSERVE, OBSERVE)
+"""What the rows of the address table are; the last three: projection as a kernel, as a function, step size."""
+PROJECTION = 4 + 2 * SLOTS
 
 _step, _increment, _correction, _aux, _observer, _tracker = map(
     function_at, (STEP, INCREMENT, CORRECTION, AUX, OBSERVE, TRACK)
 )
-_GRID = (types.float64, types.float64, types.float64, types.int64)  # t0, h, length of the last step, n_steps
+_GRID = (  # t0, h, length of the last step, n_steps; every length and time (n_steps), if they are not equal
+    types.float64,
+    types.float64,
+    types.float64,
+    types.int64,
+    VECTOR,
+    VECTOR,
+)
 _SAVES = (INTS, VECTOR, VECTOR, CUBE)  # step before each save, offset from it, time, rows (n_saves, d + watched, B)
-_STATE = (BLOCK, BLOCK, INTS, INTS, PATHS, types.uint64)  # x, accumulators, status, first bad step, path numbers, key
-# x0, acc0, side, bridge, fresh, aux, t, h, t_save, status0, work
-
-
-@inline
-def _columns_finite(x):
-    total = 0.0
-    for i in range(x.shape[0]):
-        for b in range(x.shape[1]):
-            total += x[i, b] * 0.0
-    return total == 0.0
-
-
-@inline
-def _column_finite(x, b):
-    for i in range(x.shape[0]):
-        if not np.isfinite(x[i, b]):
-            return False
-    return True
-
-
-@inline
-def _copy(to, source):
-    for i in range(source.shape[0]):
-        for b in range(source.shape[1]):
-            to[i, b] = source[i, b]
-
-
-@inline
-def _fill(row, value):
-    for b in range(row.shape[0]):
-        row[b] = value
-
-
-@inline
-def _scale(x, begin, end, factor):
-    for i in range(begin, end):
-        for b in range(x.shape[1]):
-            x[i, b] *= factor
-
-
-@inline
-def _turn(out, source, start):
-    """out[j, b] = source[b, start + j], a line of cache at a time."""
-    rows, n = out.shape
-    for j0 in range(0, rows, 8):
-        for b in range(n):
-            for j in range(j0, min(j0 + 8, rows)):
-                out[j, b] = source[b, start + j]
+_STATE = (BLOCK, BLOCK, INTS, INTS, PATHS, types.uint64)  # x, accumulators, status (2B), first bad step, paths, key
 
 
 @inline
 def _save(rows, x, acc, status, time, t, table, observer_p, observer_data, observer_rows, work):
     d, n = x.shape
-    _copy(rows, x)
+    copy(rows, x)
     q = observer_rows[SLOTS]
     if q > 0:
-        _fill(t, time)
+        fill(t, time)
     for j in range(SLOTS):
         if observer_rows[j + 1] > observer_rows[j]:
             observe = _observer(table[4 + j, 0], table[4 + j, 1], table[4 + j, 2])
@@ -120,7 +102,7 @@ def _save(rows, x, acc, status, time, t, table, observer_p, observer_data, obser
         for b in range(n):
             rows[d + q + i, b] = acc[i, b]
     for b in range(n):
-        if status[b] != OK or not _column_finite(x, b):
+        if status[b] != OK or not column_finite(x, b):
             for i in range(rows.shape[0]):
                 rows[i, b] = np.nan
 
@@ -128,27 +110,34 @@ def _save(rows, x, acc, status, time, t, table, observer_p, observer_data, obser
 @inline
 def _window(
     table, p, data, observer_p, observer_data, observer_rows, tracker_p, tracker_data, tracker_rows, track_every,
-    t0, h_step, h_last, n_steps, save_step, save_offset, save_time, saved,
-    x, acc, status, first_bad, path, key, x0, acc0, side, bridge, fresh, aux, t, h, t_save, status0, work,
-    noise, k0, k1, s, careful,
+    project, project_p, project_data, adaptive, size_p, size_data,
+    t0, h_step, h_last, n_steps, lengths, times, save_step, save_offset, save_time, saved,
+    x, acc, status, first_bad, path, key, x0, acc0, side, bridge, fresh, aux, t, h, t_save, end, moved, within,
+    status0, status1, work, noise, aux_in, k_in, k0, k1, s, careful,
 ):  # fmt: skip
     """Steps k0 .. k1 - 1, driven by noise ((k1 - k0)·m, B), saving from save number s on; returns the next number."""
     step = _step(table[0, 0], table[0, 1], table[0, 2])
     increment = _increment(table[1, 0], table[1, 1], table[1, 2])
     correction = _correction(table[2, 0], table[2, 1], table[2, 2])
     fill_aux = _aux(table[3, 0], table[3, 1], table[3, 2])
+    size = _observer(table[PROJECTION + 2, 0], table[PROJECTION + 2, 1], table[PROJECTION + 2, 2])
     n_columns = x.shape[1]
     m = bridge.shape[0]
     n_saves = save_step.shape[0]
     next_save = save_step[s] if s < n_saves else -1
     tracking = tracker_rows[SLOTS] > 0
-    _fill(h, h_step)
+    fill(h, h_step)
     for k in range(k0, k1):
         length = h_step
-        if k == n_steps - 1:
-            length = h_last
-            _fill(h, h_last)
-        _fill(t, t0 + k * h_step)
+        if lengths.shape[0] > 0:
+            length = lengths[k]
+            fill(h, length)
+            fill(t, times[k])
+        else:
+            if k == n_steps - 1:
+                length = h_last
+                fill(h, h_last)
+            fill(t, t0 + k * h_step)
         dW = matrix(noise, (k - k0) * m * n_columns, m, n_columns)
         rank = 0
         at = 0.0
@@ -166,43 +155,60 @@ def _window(
                     for b in range(n_columns):
                         start = bridge[j, b] if rank > 0 else 0.0
                         bridge[j, b] = start + pull * (dW[j, b] - start) + spread * fresh[j, b]
-                _copy(side, x)
-                _fill(h, offset)
-                for b in range(n_columns):
+                copy(side, x)
+                fill(h, offset)
+                for b in range(2 * n_columns):
                     status0[b] = status[b]
                 at = offset
                 rank += 1
                 if aux.shape[0] > 0:
                     fill_aux(aux, bridge, h, path, rank * RANK_STRIDE + k, key, p, data, work)
                 step(increment, correction, side, t, h, bridge, aux, status0, work, p, data)
+                if project > 0:
+                    projected(project, table, PROJECTION, side, x, t, h, end, moved, status0,
+                              project_p, project_data, work)  # fmt: skip
                 _save(saved[s], side, acc, status0, save_time[s], t_save, table,
                       observer_p, observer_data, observer_rows, work)  # fmt: skip
-                _fill(h, length)
+                fill(h, length)
             s += 1
             next_save = save_step[s] if s < n_saves else -1
         tracked = tracking and k % track_every == 0
-        if careful or tracked:
-            _copy(x0, x)
+        if careful or tracked or project > 0:
+            copy(x0, x)
         if careful:
-            for b in range(n_columns):
+            for b in range(2 * n_columns):
                 status0[b] = status[b]
         if aux.shape[0] > 0:
-            fill_aux(aux, dW, h, path, k, key, p, data, work)
-        step(increment, correction, x, t, h, dW, aux, status, work, p, data)
+            if aux_in.shape[1] > 0:
+                turn(aux, aux_in, (k - k_in) * aux.shape[0])
+            else:
+                fill_aux(aux, dW, h, path, k, key, p, data, work)
+        if adaptive:
+            adapted(
+                step, increment, correction, size, project, table, PROJECTION,
+                x, t, h, h_step, dW, aux, status, k, path, key,
+                p, data, size_p, size_data, project_p, project_data, end, moved, status1, work, within,
+            )  # fmt: skip
+        else:
+            step(increment, correction, x, t, h, dW, aux, status, work, p, data)
+            if project > 0:
+                projected(project, table, PROJECTION, x, x0, t, h, end, moved, status, project_p, project_data, work)
         if careful:
             for b in range(n_columns):
                 if status0[b] != OK:
                     status[b] = status0[b]
-                elif status[b] == OK and not _column_finite(x, b):
+                elif status[b] == OK and not column_finite(x, b):
                     status[b] = DIVERGED
                 if status[b] != OK:
                     if status0[b] == OK:
                         first_bad[b] = k + 1
+                    else:
+                        status[n_columns + b] = status0[n_columns + b]
                     for i in range(x.shape[0]):
                         x[i, b] = x0[i, b]
         if tracked:
             if careful:
-                _copy(acc0, acc)
+                copy(acc0, acc)
             for j in range(SLOTS):
                 if tracker_rows[j + 1] > tracker_rows[j]:
                     row = 4 + SLOTS + j
@@ -227,19 +233,21 @@ def _window_steps(m, n):
 
 def scratch_size(d: int, q: int, m: int, n_aux: int, n: int) -> int:
     """Doubles that `advance` needs for n paths of d numbers with q accumulators, m noises and n_aux draws a step."""
-    return n * (3 * d + 2 * q + (2 + _window_steps.py_func(m, n)) * m + n_aux + 3)
+    return n * (4 * d + 2 * q + (2 + _window_steps.py_func(m, n)) * m + n_aux + 4) + adapted_size.py_func(d, m, n)
 
 
-@kernel(types.void(*_KERNELS, *_GRID, *_SAVES, *_STATE, BLOCK, BLOCK, *(types.int64,) * 4, VECTOR, VECTOR))
+@kernel(types.void(*_KERNELS, *_GRID, *_SAVES, *_STATE, *(BLOCK,) * 3, *(types.int64,) * 5, VECTOR, VECTOR))
 def advance(
     table, p, data, observer_p, observer_data, observer_rows, tracker_p, tracker_data, tracker_rows, track_every,
-    t0, h_step, h_last, n_steps, save_step, save_offset, save_time, saved,
+    project, project_p, project_data, adaptive, size_p, size_data,
+    t0, h_step, h_last, n_steps, lengths, times, save_step, save_offset, save_time, saved,
     x, acc, status, first_bad, path, key,
-    noise_in, noise_out, k0, k1, m, n_aux, work, scratch,
+    noise_in, aux_in, noise_out, k_in, k0, k1, m, n_aux, work, scratch,
 ):  # fmt: skip
     """Take the block from step k0 to k1.
 
-    `noise_in` (B, n_steps·m) drives it, if it has columns; `noise_out` (n_steps·m, B) keeps what did, if it has rows.
+    `noise_in` (B, ·m) and `aux_in` (B, ·n_aux) drive it, if they have columns, from step number k_in on; `noise_out`
+    (n_steps·m, B) keeps what did, if it has rows.
     """
     d, n = x.shape
     q = acc.shape[0]
@@ -253,8 +261,11 @@ def advance(
     aux = matrix(scratch, at, n_aux, n)
     at += n_aux * n
     t, h, t_save = vector(scratch, at, n), vector(scratch, at + n, n), vector(scratch, at + 2 * n, n)
-    noise = matrix(scratch, at + 3 * n, window * m, n)
-    status0 = np.empty(n, np.int64)
+    end, moved = vector(scratch, at + 3 * n, n), matrix(scratch, at + 4 * n, d, n)
+    at += (4 + d) * n
+    noise = matrix(scratch, at, window * m, n)
+    within = rest(scratch, at + window * m * n)
+    status0, status1, events = np.empty(2 * n, np.int64), np.empty(2 * n, np.int64), np.empty(n, np.int64)
     s = np.searchsorted(save_step, k0)
     careful = False
     for b in range(n):
@@ -264,29 +275,35 @@ def advance(
         rows = noise[: (k_end - k) * m]
         if m > 0:
             if noise_in.shape[1] > 0:
-                _turn(rows, noise_in, k * m)
+                turn(rows, noise_in, (k - k_in) * m)
             else:
                 fill_normals(rows, k * m, path, DRIVING, key)
-                full = m * (min(k_end, n_steps - 1) - k)  # rows of steps of full length
-                _scale(rows, 0, full, np.sqrt(h_step))
-                _scale(rows, full, rows.shape[0], np.sqrt(h_last))
+                if lengths.shape[0] > 0:
+                    for i in range(k, k_end):
+                        scale(rows, (i - k) * m, (i - k + 1) * m, np.sqrt(lengths[i]))
+                else:
+                    full = m * (min(k_end, n_steps - 1) - k)  # rows of steps of full length
+                    scale(rows, 0, full, np.sqrt(h_step))
+                    scale(rows, full, rows.shape[0], np.sqrt(h_last))
             if noise_out.shape[0] > 0:
                 noise_out[k * m : k_end * m] = rows
         if not careful:
             start[:] = x
             acc_start[:] = acc
+            events[:] = status[n:]
         s_start = s
         trial = careful
         for _ in range(2):
             s = _window(
                 table, p, data, observer_p, observer_data, observer_rows,
                 tracker_p, tracker_data, tracker_rows, track_every,
-                t0, h_step, h_last, n_steps, save_step, save_offset, save_time, saved,
+                project, project_p, project_data, adaptive, size_p, size_data,
+                t0, h_step, h_last, n_steps, lengths, times, save_step, save_offset, save_time, saved,
                 x, acc, status, first_bad, path, key,
-                x0, acc0, side, bridge, fresh, aux, t, h, t_save, status0, work,
-                rows, k, k_end, s_start, trial,
+                x0, acc0, side, bridge, fresh, aux, t, h, t_save, end, moved, within, status0, status1, work,
+                rows, aux_in, k_in, k, k_end, s_start, trial,
             )  # fmt: skip
-            bad = not _columns_finite(x)
+            bad = not columns_finite(x)
             for b in range(n):
                 bad = bad or status[b] != OK
             if trial or not bad:
@@ -294,7 +311,8 @@ def advance(
                 break
             x[:] = start
             acc[:] = acc_start
-            status[:] = OK
+            status[:n] = OK
+            status[n:] = events
             trial = True
     if k1 == n_steps:
         while s < save_step.shape[0]:

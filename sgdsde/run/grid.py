@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,19 +18,41 @@ ROUNDING = 1e-9
 """A ratio this close (relatively) to an integer is that integer: (1 - 0)/0.1 is ten steps."""
 
 
+NONE = np.zeros(0)
+
+
 @dataclass(frozen=True)
 class Grid:
-    """Times t_k = t0 + k·h for k < n_steps, and t_n = t1: the last step has length h_last <= h."""
+    """Times t_k = t0 + k·h for k < n_steps, and t_n = t1: the last step has length h_last <= h.
+
+    Or steps of any `lengths` (n_steps,), with their starts in `starts`; then h is the longest.
+    """
 
     t0: float
     t1: float
     h: float
     h_last: float
     n_steps: int
+    lengths: np.ndarray = field(default_factory=lambda: NONE)
+    starts: np.ndarray = field(default_factory=lambda: NONE)
+
+    @property
+    def equal(self) -> bool:
+        """Whether all steps have one length."""
+        return self.lengths.size == 0 and self.h_last == self.h
 
     def time(self, k: np.ndarray | int) -> np.ndarray:
         """Grid times of the indices k."""
-        return np.where(np.asarray(k) >= self.n_steps, self.t1, self.t0 + np.asarray(k) * self.h)
+        k = np.asarray(k)
+        if self.lengths.size:
+            return np.where(k >= self.n_steps, self.t1, self.starts[np.minimum(k, self.n_steps - 1)])
+        return np.where(k >= self.n_steps, self.t1, self.t0 + k * self.h)
+
+    def length(self, k: np.ndarray) -> np.ndarray:
+        """Lengths of the steps number k."""
+        if self.lengths.size:
+            return self.lengths[k]
+        return np.where(k == self.n_steps - 1, self.h_last, self.h)
 
 
 @dataclass(frozen=True)
@@ -50,8 +72,13 @@ def time_span(t_span: Any) -> tuple[float, float]:
     return float(span[0]), float(span[1])
 
 
-def make_grid(t0: float, t1: float, dt: float) -> Grid:
-    """Steps of length dt from t0 to t1; a dt that does not divide the interval makes the last step shorter."""
+def make_grid(t0: float, t1: float, dt: Any) -> Grid:
+    """Steps of length dt from t0 to t1; a dt that does not divide the interval makes the last step shorter.
+
+    An array of lengths has to add up to the interval.
+    """
+    if np.ndim(dt) > 0:
+        return _unequal(t0, t1, _check.array("dt", dt))
     ratio = (t1 - t0) / dt
     if ratio > 2**52:
         raise ArgumentError(f"dt must allow at most 2**52 steps, got {dt:g} for an interval of {t1 - t0:g}")
@@ -61,6 +88,22 @@ def make_grid(t0: float, t1: float, dt: float) -> Grid:
         return Grid(t0, t1, h, h, nearest)
     n_steps = math.ceil(ratio)
     return Grid(t0, t1, dt, (t1 - t0) - (n_steps - 1) * dt, n_steps)
+
+
+def _unequal(t0: float, t1: float, lengths: np.ndarray) -> Grid:
+    if lengths.ndim != 1 or lengths.size == 0 or lengths.min() <= 0.0:
+        raise ArgumentError(
+            f"dt must be a positive number or a sequence of positive lengths, got {_check.show(lengths)}"
+        )
+    total = math.fsum(lengths)
+    if abs(total - (t1 - t0)) > ROUNDING * (t1 - t0):
+        raise ArgumentError(
+            f"dt must add up to t1 - t0 = {t1 - t0:.12g}, got {lengths.size} lengths of {total:.12g} in all"
+        )
+    starts = t0 + np.concatenate([[0.0], np.cumsum(lengths)[:-1]])
+    if np.any(np.diff(starts) <= 0.0) or starts[-1] >= t1:
+        raise ArgumentError("dt must hold lengths that move the time: one of them is lost in rounding")
+    return Grid(t0, t1, float(lengths.max()), float(lengths[-1]), lengths.size, lengths.copy(), starts)
 
 
 def make_saves(grid: Grid, t_eval: Any, *, keep: str, on_grid: bool) -> Saves:
@@ -89,20 +132,32 @@ def make_saves(grid: Grid, t_eval: Any, *, keep: str, on_grid: bool) -> Saves:
     else:
         wanted = _check.times("t_eval", t_eval, grid.t0, grid.t1)
     if on_grid:
-        steps = np.rint((wanted - grid.t0) / grid.h).astype(np.int64)
+        steps = _nearest(grid, wanted)
         steps = np.unique(np.where(wanted == grid.t1, grid.n_steps, np.minimum(steps, grid.n_steps)))
         return Saves(grid.time(steps), steps, np.zeros(steps.size))
     return _between(grid, wanted)
 
 
+def _nearest(grid: Grid, wanted: np.ndarray) -> np.ndarray:
+    """The grid point nearest to each time."""
+    if not grid.lengths.size:
+        return np.rint((wanted - grid.t0) / grid.h).astype(np.int64)
+    middles = grid.starts + 0.5 * grid.lengths
+    return np.searchsorted(middles, wanted, side="left")
+
+
 def _between(grid: Grid, wanted: np.ndarray) -> Saves:
     """Each time as the grid point before it and an offset; what misses a grid point by rounding alone is on it."""
     past = wanted - grid.t0
-    steps = np.minimum(np.floor(past / grid.h).astype(np.int64), grid.n_steps - 1)
-    steps = np.maximum(steps - (past < steps * grid.h), 0)
-    offset = past - steps * grid.h
-    length = np.where(steps == grid.n_steps - 1, grid.h_last, grid.h)
-    tolerance = np.maximum(ROUNDING * grid.h, 4 * np.finfo(float).eps * np.abs(wanted))
+    if grid.lengths.size:
+        steps = np.maximum(np.searchsorted(grid.starts, wanted, side="right") - 1, 0)
+        offset = wanted - grid.starts[steps]
+    else:
+        steps = np.minimum(np.floor(past / grid.h).astype(np.int64), grid.n_steps - 1)
+        steps = np.maximum(steps - (past < steps * grid.h), 0)
+        offset = past - steps * grid.h
+    length = grid.length(steps)
+    tolerance = np.maximum(ROUNDING * length, 4 * np.finfo(float).eps * np.abs(wanted))
     tolerance = np.minimum(tolerance, length / 4)
     end = offset >= length - tolerance
     steps = np.where(end, steps + 1, steps)

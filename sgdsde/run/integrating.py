@@ -11,20 +11,21 @@ from typing import Any
 import numpy as np
 
 from sgdsde import _check
-from sgdsde._errors import DIVERGED, NOT_CONVERGED, ArgumentError, DivergenceWarning
+from sgdsde._errors import INTERRUPTED, OK, ArgumentError, DivergenceWarning
 from sgdsde.equation._equation import Equation
 from sgdsde.random.stream import key_from
 from sgdsde.run.checkpoint import Checkpoint, settings_of
 from sgdsde.run.collect import Collector, check_memory
+from sgdsde.run.driving import check_brownian, key_beside
 from sgdsde.run.executor import available_cores, run_blocks
-from sgdsde.run.grid import Grid, make_saves
+from sgdsde.run.grid import Grid, Saves, make_saves
 from sgdsde.run.job import Block, Job, by_name, start_block
 from sgdsde.run.paths import Paths, check_block_size, check_counters, given_noise, path_numbers, start_states
 from sgdsde.run.paths import block_size as choose_block_size
 from sgdsde.run.progress import Line, Report, reporter
 from sgdsde.run.solution import Solution
 from sgdsde.run.watching import check_names, named
-from sgdsde.schemes._scheme import Scheme
+from sgdsde.schemes._scheme import Aux, Scheme
 
 __all__ = ["integrate"]
 
@@ -46,6 +47,9 @@ def integrate(
     track_every: int = 1,
     save_noise: bool = False,
     dW: Any = None,
+    brownian: Any = None,
+    project: Any = None,
+    step_size: Any = None,
     path_index: Any = None,
     threads: int | None = None,
     executor: Executor | None = None,
@@ -77,10 +81,20 @@ def integrate(
     cores = _check.count("threads", threads) if threads is not None else available_cores()
     chunk = None if chunk_steps is None else _check.count("chunk_steps", chunk_steps, most=2**62)
     file = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
-    key = file.seed if rng is None and file is not None and file.seed is not None else key_from(rng)
-    job = Job(equation, by_name(scheme), kind, grid, states[0], saves, key, *watched, every, keep_noise)
+    aux = scheme.aux_for(kind, equation.calculus)
+    if dW is not None and brownian is not None:
+        raise ArgumentError("dW and brownian exclude each other: both say what drives the run")
+    check_brownian(brownian, equation, grid, saves, paths, aux.brownian if aux is not None else "")
+    if step_size is not None:
+        _check_adaptive(scheme, equation, aux, saves, watched[1], brownian, grid)
+    if rng is None and file is not None and file.seed is not None:
+        key = file.seed
+    else:
+        key = key_beside(brownian) if rng is None and brownian is not None else key_from(rng)
+    shape = {"project": project, "step_size": step_size, "brownian": brownian}
+    job = Job(equation, by_name(scheme), kind, grid, states[0], saves, key, *watched, every, keep_noise, **shape)
     program = job.program()
-    check_counters(grid, saves, program.m, program.n_aux)
+    check_counters(grid, saves, program.m, program.n_aux, adaptive=step_size is not None)
     check_memory(job, keep, paths.n, cores + 1)
     if block_size is None and file is not None:
         block_size = file.block_size
@@ -100,6 +114,28 @@ def integrate(
     visitor.end(interrupted=not collector.done.all())
     _warn(solution)
     return solution
+
+
+def _check_adaptive(
+    scheme: Scheme, equation: Equation, aux: Aux | None, saves: Saves, track: Mapping, brownian: Any, grid: Grid
+) -> None:
+    """step_size with what it cannot be combined with: one reason each."""
+    if equation.calculus == "discrete":
+        raise ArgumentError(
+            "step_size is for differential equations: a step of SGD has the length of its learning rate"
+        )
+    if aux is not None or scheme.prepare is not None:
+        what = "iterated integrals or space-time areas" if aux is not None else "numbers prepared for one step length"
+        raise ArgumentError(
+            f"step_size cannot be used with method {scheme.name!r}, which needs {what} of steps whose lengths are not "
+            "known beforehand; use a method of increments alone, such as 'euler-maruyama' or 'milstein-symmetric'"
+        )
+    if track:
+        raise ArgumentError("track cannot be used with step_size: trackers state laws of steps of one length")
+    if brownian is not None:
+        raise ArgumentError("brownian cannot be used with step_size: it is not asked between the grid's times")
+    if np.any(saves.offset > 0):
+        raise ArgumentError(f"t_eval must lie on the grid t0 + k·dt with step_size, dt = {grid.h:g}")
 
 
 class _Visitor:
@@ -196,6 +232,7 @@ def _solution(
         dim=job.equation.dim,
         path_index=paths.all(),
         path_status=collector.path_status,
+        events=collector.events,
         t_stopped=stopped,
         steps=saves.step,
         tracked_steps=-(-saves.step // job.track_every),
@@ -208,7 +245,7 @@ def _solution(
 
 
 def _warn(solution: Solution) -> None:
-    failed = int(np.count_nonzero(np.isin(solution.path_status, (DIVERGED, NOT_CONVERGED))))
+    failed = int(np.count_nonzero(~np.isin(solution.path_status, (OK, INTERRUPTED))))
     if not failed:
         return
     level, frame = 2, sys._getframe(1)  # point at the first line outside the package

@@ -17,7 +17,10 @@ import numpy as np
 from sgdsde._address import address
 from sgdsde._errors import INTERRUPTED, OK, ArgumentError
 from sgdsde.equation._equation import Equation
+from sgdsde.random.brownian import Brownian
+from sgdsde.run.driving import drive
 from sgdsde.run.grid import Grid, Saves
+from sgdsde.run.shaping import BY_FUNCTION, BY_KERNEL
 from sgdsde.run.watching import Watcher, watcher_of
 from sgdsde.schemes import Scheme, get_scheme, methods
 
@@ -25,6 +28,8 @@ __all__ = ["Block", "Job", "advance_block", "advance_cart", "by_name", "start_bl
 
 FIRST_CHUNK = 16
 """Steps of the first call of a block; later ones are sized by the clock."""
+DRIVEN_AT_ONCE = 1 << 20
+"""Doubles that a `Brownian` gives at once."""
 KEPT_MEMORY = 1 << 20
 """Doubles of scratch that a thread keeps for its next call."""
 GROWTH = 8
@@ -46,6 +51,9 @@ class Job:
     track: Mapping[str, Any]
     track_every: int
     save_noise: bool
+    project: Any = None
+    step_size: Any = None
+    brownian: Brownian | None = None
 
     def resolve(self) -> Scheme:
         """The scheme itself; registered ones travel by name."""
@@ -86,11 +94,14 @@ class Program:
     m: int
     n_aux: int
     work: tuple[int, int]
+    beyond: str
+    """What a `Brownian` gives in place of the aux kernel: `Aux.brownian`."""
 
     @classmethod
     def build(cls, job: Job) -> Program:
         from sgdsde.run import idle
         from sgdsde.run.engine import SIGNATURES, SLOTS
+        from sgdsde.run.shaping import projection_of, step_size_of
 
         equation, scheme = job.equation, job.resolve()
         kernels = equation.kernels(correction="correction" in scheme.needs_for(job.noise, equation.calculus))
@@ -106,7 +117,10 @@ class Program:
         data = kernels.data
         if scheme.prepare is not None:
             data = np.concatenate([data, np.ravel(scheme.prepare(equation, kernels, *start, job.grid.h))])
-        needs += [watcher.work for watcher in (*observers.values(), *trackers.values())]
+        how, projection = projection_of(job.project, equation, scheme, *start)
+        size = step_size_of(job.step_size, equation, *start)
+        shaping = [watcher for watcher in (projection, size) if watcher is not None]
+        needs += [watcher.work for watcher in (*observers.values(), *trackers.values(), *shaping)]
         functions = [
             scheme.kernel(job.noise, equation.calculus),
             kernels.increment if kernels.increment is not None else idle.no_increment,
@@ -114,6 +128,9 @@ class Program:
             aux.kernel if aux is not None else None,  # the engine leaves alone what has no rows
             *_filled([w.kernel for w in observers.values()], None, SLOTS),
             *_filled([w.kernel for w in trackers.values()], None, SLOTS),
+            projection.kernel if projection is not None and how == BY_KERNEL else None,
+            projection.kernel if projection is not None and how == BY_FUNCTION else None,
+            size.kernel if size is not None else None,
         ]
         arguments = (
             np.array([address(f, signature) for f, signature in zip(functions, SIGNATURES, strict=True)]),
@@ -122,13 +139,17 @@ class Program:
             *_slots(list(observers.values()), SLOTS),
             *_slots(list(trackers.values()), SLOTS),
             job.track_every,
+            how,
+            *_numbers(projection),
+            size is not None,
+            *_numbers(size),
         )
         grid = job.grid
         return cls(
             kernels=arguments,
             functions=tuple(functions),
-            watchers=(*observers.values(), *trackers.values()),
-            grid=(grid.t0, grid.h, grid.h_last, grid.n_steps),
+            watchers=(*observers.values(), *trackers.values(), *shaping),
+            grid=(grid.t0, grid.h, grid.h_last, grid.n_steps, _owned(grid.lengths), _owned(grid.starts)),
             n_observed=sum(w.rows for w in observers.values()),
             n_tracked=sum(w.rows for w in trackers.values()),
             observed={name: w.rows for name, w in observers.items()},
@@ -136,6 +157,7 @@ class Program:
             m=m,
             n_aux=n_aux,
             work=(max(fixed for fixed, _ in needs), max(per_path for _, per_path in needs)),
+            beyond=aux.brownian if aux is not None else "",
         )
 
 
@@ -147,6 +169,11 @@ def _owned(array: np.ndarray) -> np.ndarray:
 
 def _filled(values: list[Any], filler: Any, slots: int) -> tuple[Any, ...]:
     return (*values, *(filler,) * (slots - len(values)))
+
+
+def _numbers(watcher: Watcher | None) -> tuple[np.ndarray, np.ndarray]:
+    nothing = np.zeros(1)
+    return (nothing, nothing) if watcher is None else (_owned(watcher.p), _owned(watcher.data))
 
 
 def _slots(watchers: list[Watcher], slots: int) -> tuple[Any, ...]:
@@ -168,7 +195,7 @@ class Block:
     path: np.ndarray  # (B,) numbers of the paths in their streams
     x: np.ndarray  # (d, B)
     acc: np.ndarray  # (q, B)
-    status: np.ndarray  # (B,)
+    status: np.ndarray  # (2B,) codes, and counts of events
     first_bad: np.ndarray  # (B,) step at which the path stopped, 0 for none
     saved: np.ndarray  # (n_saves, d + observed + tracked, B)
     noise_in: np.ndarray  # (B, n_steps·m), or no columns
@@ -178,7 +205,9 @@ class Block:
 
     def interrupted(self) -> Block:
         """The same block given up where it stands."""
-        status = np.where(self.status == OK, INTERRUPTED, self.status)
+        status = self.status.copy()
+        codes = status[: self.path.size]
+        codes[codes == OK] = INTERRUPTED
         return replace(self, status=status)
 
 
@@ -198,7 +227,7 @@ def start_block(job: Job, index: int, path: np.ndarray, y0: np.ndarray, noise: n
         path=np.ascontiguousarray(path, dtype=np.uint64),
         x=np.array(y0.T, dtype=np.float64, order="C"),
         acc=np.zeros((program.n_tracked, n)),
-        status=np.zeros(n, np.int64),
+        status=np.zeros(2 * n, np.int64),
         first_bad=np.zeros(n, np.int64),
         saved=np.full((job.saves.times.size, rows, n), np.nan),
         noise_in=given,
@@ -235,6 +264,13 @@ def _advance(job: Job, program: Program, block: Block, n_steps: int, work: np.nd
     from sgdsde.run.engine import advance
 
     k1 = min(block.k + n_steps, job.grid.n_steps)
+    noise, aux, first = block.noise_in, np.empty((block.path.size, 0)), 0
+    if job.brownian is not None:
+        per_step = block.path.size * (program.m + program.n_aux)
+        k1 = min(k1, block.k + max(1, DRIVEN_AT_ONCE // max(per_step, 1)))
+        noise, aux, first = *drive(job.brownian, job.grid, block.path, block.k, k1, program.beyond), block.k
+        if not program.beyond:
+            aux = np.empty((block.path.size, 0))
     advance(
         *program.kernels,
         *program.grid,
@@ -248,8 +284,10 @@ def _advance(job: Job, program: Program, block: Block, n_steps: int, work: np.nd
         block.first_bad,
         block.path,
         job.key,
-        block.noise_in,
+        noise,
+        aux,
         block.noise_out,
+        first,
         block.k,
         k1,
         program.m,

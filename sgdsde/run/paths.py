@@ -142,11 +142,11 @@ def block_size(wanted: int | None, equation: Equation, m: int, n_paths: int, cor
     return size
 
 
-def check_counters(grid: Grid, saves: Saves, m: int, n_aux: int) -> None:
+def check_counters(grid: Grid, saves: Saves, m: int, n_aux: int, *, adaptive: bool = False) -> None:
     """Every random number of a path has a number of its own, below 2**63 (2**42 with bridges): refuse longer runs."""
     per_step = max(m, n_aux, 1)
     between = saves.step[saves.offset > 0]
-    most = 2**42 if between.size else 2**62
+    most = 2**42 if between.size or adaptive else 2**62
     if grid.n_steps * per_step > most:
         raise ArgumentError(
             f"dt must allow at most {most // per_step} steps with {per_step} random numbers each"

@@ -33,7 +33,11 @@ class Solution:
     success : bool
         True when every path reached the end.
     path_status : (n_paths,) array
-        0 reached the end, 1 left the finite numbers, 2 an implicit step failed, 3 interrupted.
+        0 reached the end, 1 left the finite numbers, 2 an implicit step or a projection failed, 3 interrupted,
+        4 `step_size` gave no usable step.
+    events : (n_paths,) array
+        How often a step of the path did what the method's page says is counted: normal numbers clipped by an implicit
+        step.
     t_stopped : (n_paths,) array
         Time of the first bad step of a path, NaN for a path that reached the end.
     n_diverged : int
@@ -58,6 +62,7 @@ class Solution:
     dim: int
     path_index: np.ndarray
     path_status: np.ndarray
+    events: np.ndarray
     t_stopped: np.ndarray
     steps: np.ndarray
     tracked_steps: np.ndarray

@@ -28,7 +28,7 @@ def solve(
     y0: Any,
     *,
     method: str | None = None,
-    dt: float | None = None,
+    dt: Any = None,
     n_paths: int | None = None,
     rng: Any = None,
     t_eval: Any = None,
@@ -39,6 +39,9 @@ def solve(
     track_every: int = 1,
     save_noise: bool = False,
     dW: Any = None,
+    brownian: Any = None,
+    project: Any = None,
+    step_size: Any = None,
     path_index: Any = None,
     threads: int | None = None,
     executor: Executor | None = None,
@@ -60,9 +63,9 @@ def solve(
         One start for all paths, or one row for each.
     method : str, optional
         Name of a scheme (`sgdsde.methods`). By default "euler-maruyama" for Itô and "heun" for Stratonovich equations.
-    dt : float
-        Step length. Where it does not divide t1 - t0, the last step is shorter. The SDE of an `SGD` problem defaults to
-        its learning rate.
+    dt : float or (n_steps,) array
+        Step length. Where it does not divide t1 - t0, the last step is shorter. Or the length of every step, which add
+        up to t1 - t0. The SDE of an `SGD` problem defaults to its learning rate.
     n_paths : int, optional
         Number of independent paths; None runs one and drops the path axis from the results.
     rng : int, None, numpy.random.SeedSequence or numpy.random.Generator
@@ -82,7 +85,20 @@ def solve(
     save_noise : bool
         Keep the Brownian increments; given back as `dW`, they reproduce y to the bit.
     dW : (n_paths, n_steps, m) array, optional
-        Increments to use instead of random ones; (n_steps, m) for a single path.
+        Increments to use instead of random ones; (n_steps, m) for a single path. What a method needs beyond them
+        (iterated integrals, …) is drawn given dW, with `rng`.
+    brownian : Brownian, optional
+        A path, or as many as the run has, that gives the increments and all else of the Brownian motion that the method
+        needs, consistent over grids: two runs with different dt follow the same path. Drawn step by step, not stored.
+        Its paths are found by number; dt divides t1 - t0, by a power of two where the method needs iterated integrals.
+    project : function or projection, optional
+        Where the state must be: f(t, y, *args) -> y is put in place of the state after every step (never inside a
+        step, where the functions of the equation see states of the method's own); or an object such as
+        `OrbitProjection`. It changes the method: measure with `strong_order(..., project=)`.
+    step_size : "auto" or function, optional
+        f(t, y, *args) in (0, 1], the part of dt that a step from there may take: each path goes through a step of the
+        grid in steps of its own. A length follows from the state at its start alone and no step is taken back, so the
+        noise is exact; rejecting steps by an error estimate would bias it. "auto" asks the model.
     path_index : int or sequence of ints, optional
         Run only these paths of the ensemble; they equal those of the whole run to the bit.
     threads : int, optional
@@ -139,7 +155,7 @@ def solve(
         dt = getattr(equation, "default_dt", None)
         if dt is None:
             raise ArgumentError("dt must be given: the step length, in units of t")
-    grid = make_grid(t0, t1, _check.positive("dt", dt))
+    grid = make_grid(t0, t1, _check.positive("dt", dt) if np.ndim(dt) == 0 else dt)
     scheme = get_scheme(method if method is not None else DEFAULT_METHOD[equation.calculus])
     return integrate(
         equation,
@@ -157,6 +173,9 @@ def solve(
         track_every=track_every,
         save_noise=save_noise,
         dW=dW,
+        brownian=brownian,
+        project=project,
+        step_size=step_size,
         path_index=path_index,
         threads=threads,
         executor=executor,

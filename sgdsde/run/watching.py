@@ -65,7 +65,7 @@ def _name(thing: Any) -> str:
     return str(getattr(thing, "name", None) or getattr(thing, "__name__", None) or type(thing).__name__)
 
 
-def watcher_of(name: str, thing: Any, equation: Equation, t0: float, y0: np.ndarray) -> Watcher:
+def watcher_of(name: str, thing: Any, equation: Equation, t0: float, y0: np.ndarray, *, label: str = "") -> Watcher:
     """The OBSERVE kernel of `observe[name]`: the thing's own, or made of a function f(t, y, *args).
 
     The function is tried at (t0, y0) in Python. It gets the arguments of the equation, where that has any.
@@ -74,7 +74,7 @@ def watcher_of(name: str, thing: Any, equation: Equation, t0: float, y0: np.ndar
         return Watcher(*thing.__observe__(equation))
     from sgdsde.equation.observing import compile_observer, probe
 
-    label = f"observe[{name!r}]"
+    label = label or f"observe[{name!r}]"
     args = getattr(equation, "args", ())
     rows = probe(label, thing, t0, y0, args)
     made = compile_observer(thing, args, equation.dim, rows, (t0, y0))

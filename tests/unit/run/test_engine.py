@@ -125,7 +125,7 @@ def test_times_and_lengths_of_steps(chunk):
 def test_a_step_that_reports_failure_ends_its_path_alone(how):
     y0 = np.zeros((7, 2))
     y0[[2, 5], 1] = [1.0, 4.0]  # fail at steps 11 and 14
-    with pytest.warns(sg.DivergenceWarning, match="2 of 7 paths: an implicit step did not converge"):
+    with pytest.warns(sg.DivergenceWarning, match="2 of 7 paths: an implicit step or a projection did not"):
         sol = run(scheme(fail_sometimes), y0=y0, **how)
     status = np.full(7, OK)
     status[[2, 5]] = NOT_CONVERGED

@@ -1,6 +1,7 @@
 """Print the table of methods: calculus, orders for each kind of noise, cost, source.
 
-A cell of a noise kind shows strong / weak order; a kind that the method refuses shows a dash.
+A cell of a noise kind shows strong / weak order, a dash for strong order where paths do not converge; a kind that the
+method refuses shows a dash alone.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def run(args: argparse.Namespace) -> int:
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    print("\nFor each kind of noise: strong / weak order of convergence; - where the method refuses it.")
+    print(
+        "\nFor each kind of noise: strong / weak order of convergence; - / for laws alone; - where the method refuses it."
+    )
     for one in table():
         print(f"\n{one['name']}")
         about = (one["summary"], f"Source: {one['reference']}" if one["reference"] else "")
@@ -53,4 +56,4 @@ def rows() -> list[list[str]]:
 def _orders(strong: float | None, weak: float | None) -> str:
     if strong is None and weak is None:
         return "-"
-    return " / ".join("?" if order is None else f"{order:g}" for order in (strong, weak))
+    return " / ".join("?" if order is None else f"{order:g}" if order else "-" for order in (strong, weak))

@@ -52,7 +52,9 @@ class Scheme:
     calculus : tuple of str
         The calculi it integrates: 'ito', 'stratonovich', or both; ('discrete',) for a recursion.
     strong, weak : mapping
-        Order of convergence for each noise kind it accepts. A kind that is absent from `strong` is refused.
+        Order of convergence for each noise kind it accepts. A kind that is absent from `strong` is refused. Strong order
+        0.0 says that paths do not converge (weak schemes, whose noise is another one with the same moments); it is
+        measured as any other order, and tables show it as a dash.
     needs : tuple of str
         'correction' when the step calls the CORRECTION kernel; names of auxiliary variables later schemes ask for.
     needs_where : mapping

@@ -24,9 +24,7 @@ def run(args: argparse.Namespace) -> int:
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    print(
-        "\nFor each kind of noise: strong / weak order of convergence; - / for laws alone; - where the method refuses it."
-    )
+    print("\nFor each kind of noise: strong / weak order; - / weak where paths do not converge; - where it is refused.")
     for one in table():
         print(f"\n{one['name']}")
         about = (one["summary"], f"Source: {one['reference']}" if one["reference"] else "")

@@ -176,7 +176,7 @@ class Brownian:
         group = (1 << self.levels) // self._coarser(n_steps)
         _, A = self._areas(k0 * group, k1 * group, group)
         I = _from_area(W, A, self.span / n_steps, beyond)
-        return W, I.reshape(k1 - k0, self.m * self.m, -1)
+        return W, I.reshape(k1 - k0, self.m * self.m, self._path.size)
 
     def only(self, path: np.ndarray) -> Brownian:
         """The same object for some of its paths, by their numbers; always with an axis for them."""

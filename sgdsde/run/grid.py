@@ -92,9 +92,7 @@ def make_grid(t0: float, t1: float, dt: Any) -> Grid:
 
 def _unequal(t0: float, t1: float, lengths: np.ndarray) -> Grid:
     if lengths.ndim != 1 or lengths.size == 0 or lengths.min() <= 0.0:
-        raise ArgumentError(
-            f"dt must be a positive number or a sequence of positive lengths, got {_check.show(lengths)}"
-        )
+        raise ArgumentError(f"dt must be positive, or a sequence of positive lengths, got {_check.show(lengths)}")
     total = math.fsum(lengths)
     if abs(total - (t1 - t0)) > ROUNDING * (t1 - t0):
         raise ArgumentError(

@@ -27,9 +27,7 @@ def projection_of(
     if hasattr(thing, "__project__"):
         return BY_KERNEL, Watcher(*thing.__project__(equation, scheme))
     if not callable(thing):
-        raise ArgumentError(
-            f"project must be a function f(t, y, *args) -> y, or a projection, got {_check.show(thing)}"
-        )
+        raise ArgumentError(f"project must be a function f(t, y, *args) -> y or a projection, got {_check.show(thing)}")
     watcher = _function("project", thing, equation, t0, y0)
     if watcher.rows != equation.dim:
         raise ShapeError(f"project must return the state, {equation.dim} numbers, got {watcher.rows}")

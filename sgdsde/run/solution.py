@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sgdsde import _check
-from sgdsde._errors import DIVERGED, INTERRUPTED, NOT_CONVERGED, OK, STATUS_WORDS, SgdsdeError
+from sgdsde._errors import DIVERGED, INTERRUPTED, NOT_CONVERGED, OK, STATUS_WORDS, STEP_SIZE, SgdsdeError
 from sgdsde.random.stream import RNG_VERSION
 from sgdsde.run.statistics import Moments, moments_of
 
@@ -117,7 +117,7 @@ class Solution:
                     else f" (the first at t = {np.nanmin(self.t_stopped[self.path_status == code]):g})"
                 )
                 paths = "path" if self.n_paths == 1 else "paths"
-                words.append(f"{n} of {self.n_paths} {paths}{':' * (code == NOT_CONVERGED)} {word}{first}")
+                words.append(f"{n} of {self.n_paths} {paths}{':' * (code in (NOT_CONVERGED, STEP_SIZE))} {word}{first}")
         return "; ".join(words)
 
     def _statistics(self, what: str, skip_diverged: bool) -> tuple[Moments, slice, np.ndarray]:

@@ -16,7 +16,7 @@ from numba.np import arrayobj
 
 from sgdsde._jit import inline
 
-__all__ = ["matrix", "rest", "vector", "zeros"]
+__all__ = ["all_zero", "matrix", "rest", "vector", "zeros"]
 
 
 def _view(context: Any, builder: Any, source: Any, value: Any, start: Any, target: Any, shape: list[Any]) -> Any:
@@ -79,3 +79,13 @@ def zeros(a, start, n):
     for b in range(n):
         row[b] = 0.0
     return row
+
+
+@inline
+def all_zero(a):
+    """Whether every number of the contiguous array `a` is zero; the first that is not ends the search."""
+    flat = vector(a, 0, a.size)
+    for b in range(a.size):
+        if flat[b] != 0.0:
+            return False
+    return True

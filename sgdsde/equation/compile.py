@@ -27,6 +27,7 @@ from sgdsde._abi import INCREMENT
 from sgdsde._errors import ModelError
 from sgdsde._jit import kernel_uncached
 from sgdsde._stack import local_array
+from sgdsde._views import all_zero
 from sgdsde.equation.fingerprint import fingerprint
 from sgdsde.equation.freezing import frozen
 from sgdsde.equation.packing import INTRINSICS, layout, numba_types
@@ -45,7 +46,7 @@ class Compiled(NamedTuple):
     work: int
     reason: str = ""
     at_fault: str = ""
-    """'drift' or 'diffusion', where a reason is given."""
+    """'drift', 'diffusion' or 'derivative', where a reason is given."""
 
 
 _lock = threading.RLock()
@@ -59,48 +60,70 @@ def unwrap(function: Any) -> Call:
     return Call(function)
 
 
-def compile_increment(drift: Call, diffusion: Call, held: tuple[Any, ...], d: int, m: int, form: str) -> Compiled:
+def compile_increment(
+    drift: Call,
+    diffusion: Call,
+    held: tuple[Any, ...],
+    d: int,
+    m: int,
+    form: str,
+    derivative: Call | None = None,
+) -> Compiled:
     """The compiled INCREMENT of an equation; `reason` says why where numba cannot compile a function.
 
     Parameters
     ----------
     held : tuple
-        Clean (args, drift.before, drift.values, diffusion.before, diffusion.values); the kernel reads them from
-        `pack(held)`, and only their types count here.
+        Clean (args, drift.before, drift.values, diffusion.before, diffusion.values), and those of the derivative where
+        there is one; the kernel reads them from `pack(held)`, and only their types count here.
     form : str
         How the diffusion is laid out (`probing`): "column", "diagonal" or "matrix".
+    derivative : Call, optional
+        Then the increment takes the extended noise too (`sgdsde.equation.derivative`).
     """
-    for label, call in (("drift", drift), ("diffusion", diffusion)):
+    calls = {"drift": drift, "diffusion": diffusion}
+    if derivative is not None:
+        calls["derivative"] = derivative
+    for label, call in calls.items():
         if not isinstance(call.function, (pytypes.FunctionType, Dispatcher)):
             kind = "a method" if isinstance(call.function, pytypes.MethodType) else f"a {type(call.function).__name__}"
             return Compiled(None, 0, f"numba compiles plain functions, this is {kind}", label)
-    functions = (fingerprint(drift.function), drift.keywords, fingerprint(diffusion.function), diffusion.keywords)
+    functions = tuple((fingerprint(call.function), call.keywords) for call in calls.values())
     key = (functions, layout(held), d, m, form)
     with _lock:
         if key not in _kept:
-            _kept[key] = _compile(drift, diffusion, held, d, m, form)
+            _kept[key] = _compile(calls, held, d, m, form)
         _kept.move_to_end(key)
         while len(_kept) > KEPT:
             _kept.popitem(last=False)
         return _kept[key]
 
 
-def _compile(drift: Call, diffusion: Call, held: tuple[Any, ...], d: int, m: int, form: str) -> Compiled:
-    label = "drift"
-    args, drift_before, drift_values, diffusion_before, diffusion_values = map(numba_types, map(layout, held))
+def _compile(calls: dict[str, Call], held: tuple[Any, ...], d: int, m: int, form: str) -> Compiled:
+    args, *holds = map(numba_types, map(layout, held))
     state = (types.float64, types.float64[::1])
+    label, returned = "drift", {}
+    namespace = {**INTRINSICS, "all_zero": all_zero, "local_array": local_array, "ModelError": ModelError}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaWarning)
-            f, f_type = _function(drift, (*drift_before, *state, *args), drift_values)
-            f_entries = read_entries("f", "drift", f_type, d, 1, False)
+            for (label, call), before, values in zip(calls.items(), holds[::2], holds[1::2]):
+                namespace[label], returned[label] = _function(call, (*before, *state, *args), values)
+            label = "drift"
+            f = read_entries("f", "drift", returned["drift"], d, 1, False)
             label = "diffusion"
-            g, g_type = _function(diffusion, (*diffusion_before, *state, *args), diffusion_values)
-            entries = f_entries, read_entries("g", "diffusion", g_type, d, m, form == "matrix")
-            source = increment_source(drift, diffusion, held, d, m, form, *entries)
-            namespace = {**INTRINSICS, "drift": f, "diffusion": g, "local_array": local_array, "ModelError": ModelError}
+            g = read_entries("g", "diffusion", returned["diffusion"], d, m, form == "matrix")
+            label = list(calls)[-1]
+            size, extended = work_size(d), None
+            if "derivative" in calls:
+                from sgdsde.equation import derivative_source as own
+
+                slopes = own.read_slopes(returned[label], own.derivative_shape(d, m, form))
+                extended = calls[label], slopes.checks, own.extended_lines(d, m, form, f, g, slopes)
+                namespace["contract"], size = own.contract, size + own.slopes_work(d, m, form)
+            source = increment_source(calls["drift"], calls["diffusion"], held, d, m, form, f, g, extended)
             exec(source, namespace)
-            return Compiled(kernel_uncached(INCREMENT)(namespace["increment"]), work_size(d))
+            return Compiled(kernel_uncached(INCREMENT)(namespace["increment"]), size)
     except Exception as error:
         return Compiled(None, 0, _short_reason(error), label)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from numba.core import types
@@ -9,7 +10,17 @@ from numba.core import types
 from sgdsde.equation.packing import layout, unpack_source
 from sgdsde.equation.probing import DIAGONAL
 
-__all__ = ["Call", "Entries", "NotCompiled", "increment_source", "work_size"]
+__all__ = [
+    "Call",
+    "Entries",
+    "NotCompiled",
+    "all_components",
+    "component_lines",
+    "increment_source",
+    "numbers_in",
+    "read_entries",
+    "work_size",
+]
 
 ON_STACK = 256  # largest state that is copied to the stack; larger ones to `work`
 UNROLLED = 16  # most entries of G that are written out one by one where they could be looped over
@@ -29,9 +40,9 @@ class NotCompiled(Exception):
     """A function that numba cannot compile; the message is a short reason."""
 
 
-def work_size(d: int) -> int:
-    """Doubles of work that the increment takes."""
-    return 0 if d <= ON_STACK else 2 * d
+def work_size(d: int, functions: int = 2) -> int:
+    """Doubles of work that the increment takes for the states of its functions."""
+    return 0 if d <= ON_STACK else functions * d
 
 
 class Entries(NamedTuple):
@@ -80,16 +91,16 @@ def read_entries(name: str, label: str, returned: Any, d: int, m: int, matrix: b
             checks += [f"for i in range({d}):", f"    if len({name}[i]) != {m}: {wrong}"]
     else:
         raise NotCompiled(f"{label} returns {returned} when it is compiled")
-    if any(isinstance(entry, types.Complex) for entry in _numbers(returned)):
+    if any(isinstance(entry, types.Complex) for entry in numbers_in(returned)):
         raise NotCompiled(f"{label} returns complex numbers when it is compiled")
     return Entries(name, tuple(checks), outer_loop, inner_loop, matrix, number, array)
 
 
-def _numbers(returned: Any) -> list[Any]:
+def numbers_in(returned: Any) -> list[Any]:
     """The types of the single numbers in a returned value."""
     if isinstance(returned, types.BaseTuple):
-        return [number for entry in returned.types for number in _numbers(entry)]  # type: ignore[attr-defined]
-    return _numbers(returned.dtype) if hasattr(returned, "dtype") else [returned]
+        return [number for entry in returned.types for number in numbers_in(entry)]  # type: ignore[attr-defined]
+    return numbers_in(returned.dtype) if hasattr(returned, "dtype") else [returned]
 
 
 def _is_tuple(returned: Any, length: int) -> bool:
@@ -97,31 +108,65 @@ def _is_tuple(returned: Any, length: int) -> bool:
 
 
 def increment_source(
-    drift: Call, diffusion: Call, held: tuple[Any, ...], d: int, m: int, form: str, f: Entries, g: Entries
+    drift: Call,
+    diffusion: Call,
+    held: tuple[Any, ...],
+    d: int,
+    m: int,
+    form: str,
+    f: Entries,
+    g: Entries,
+    derivative: tuple[Call, Sequence[str], Sequence[str]] | None = None,
 ) -> str:
-    """The function `increment` of one equation."""
+    """The function `increment` of one equation.
+
+    `derivative` is how it is called, checks of what it returned as D, and the lines that write out where the noise is
+    extended (`derivative_source`).
+    """
     lines = ["def increment(out, x, t, h, v, p, data, work):"]
-    groups = ("args", "drift_before", "drift_values", "diffusion_before", "diffusion_values")
+    names = ("drift", "diffusion", *(() if derivative is None else ("derivative",)))
+    groups = ("args", *(f"{name}_{part}" for name in names for part in ("before", "values")))
     lines += [f"    {group} = {expression}" for group, expression in zip(groups, unpack_source(layout(held)))]
     if d > ON_STACK:
-        lines += [f"    y = array_f(work, 0, ({d},))", f"    z = array_f(work, {d}, ({d},))"]
-    lines.append("    for b in range(x.shape[1]):")
-    body = []
-    for name, state, result, call in (("drift", "y", "f", drift), ("diffusion", "z", "g", diffusion)):
-        if d <= ON_STACK:
-            body.append(f"{state} = local_array({d})")
-        # Each function gets a copy of its own: it may change it, or return it.
-        body += _each(d, f"{state}[{{i}}] = x[{{i}}, b]", d <= 8)
-        inputs = [f"{name}_before[{k}]" for k in range(len(call.before))] + ["t[b]", state]
-        inputs += [f"args[{k}]" for k in range(len(held[0]))]
-        inputs += [f"{keyword}={name}_values[{k}]" for k, keyword in enumerate(call.keywords)]
-        body.append(f"{result} = {name}({', '.join(inputs)})")
-    body += [*f.checks, *g.checks]
-    if f.loop and g.loop and d * (1 if form == DIAGONAL else m) > UNROLLED:
-        body += [f"for i in range({d}):", *("    " + line for line in _component("i", f, g, m, form))]
-    else:
-        body += [line for i in range(d) for line in _component(i, f, g, m, form)]
-    return "\n".join(lines + ["        " + line for line in body])
+        lines += [f"    {state} = array_f(work, {k * d}, ({d},))" for k, state in enumerate("yzw"[: len(names)])]
+    calls = {
+        "f": [*_evaluation("drift", "y", "f", drift, len(held[0]), d), *f.checks],
+        "g": [*_evaluation("diffusion", "z", "g", diffusion, len(held[0]), d), *g.checks],
+    }
+    if derivative is not None:
+        call, checks, extended = derivative
+        if form != DIAGONAL and d * m > 0:
+            c = f"local_array({d * m})" if d * m <= ON_STACK else f"array_f(work, {work_size(d, 3)}, ({d * m},))"
+            lines.append(f"    c = {c}")
+        both = [*calls["f"], *calls["g"], *_evaluation("derivative", "w", "D", call, len(held[0]), d)]
+        lines += _over_paths(f"v.shape[0] > {m}", [*both, *checks, *extended])
+    for condition, parts in (("all_zero(v)", "f"), ("all_zero(h)", "g"), ("", "fg")):
+        body = [line for part in parts for line in calls[part]]
+        lines += _over_paths(condition, body + all_components(f, g, d, m, form, parts))
+    return "\n".join(lines)
+
+
+def _over_paths(condition: str, body: Sequence[str]) -> list[str]:
+    """A loop over paths, and where there is a condition for it, the end."""
+    inner = ["    for b in range(x.shape[1]):", *("        " + line for line in body)]
+    return [f"    if {condition}:", *("    " + line for line in inner), "        return"] if condition else inner
+
+
+def _evaluation(name: str, state: str, result: str, call: Call, n_args: int, d: int) -> list[str]:
+    """One call at column b. Each function gets a copy of the state of its own: it may change it, or return it."""
+    lines = [f"{state} = local_array({d})"] if d <= ON_STACK else []
+    lines += _each(d, f"{state}[{{i}}] = x[{{i}}, b]", d <= 8)
+    inputs = [f"{name}_before[{k}]" for k in range(len(call.before))] + ["t[b]", state]
+    inputs += [f"args[{k}]" for k in range(n_args)]
+    inputs += [f"{keyword}={name}_values[{k}]" for k, keyword in enumerate(call.keywords)]
+    return [*lines, f"{result} = {name}({', '.join(inputs)})"]
+
+
+def all_components(f: Entries, g: Entries, d: int, m: int, form: str, parts: str = "fg") -> list[str]:
+    """Lines that write a column of out; a loop where the entries allow it and are many."""
+    if (f.loop or "f" not in parts) and (g.loop or "g" not in parts) and d * (1 if form == DIAGONAL else m) > UNROLLED:
+        return [f"for i in range({d}):", *("    " + line for line in component_lines("i", f, g, m, form, parts))]
+    return [line for i in range(d) for line in component_lines(i, f, g, m, form, parts)]
 
 
 def _each(d: int, line: str, unrolled: bool) -> list[str]:
@@ -130,15 +175,18 @@ def _each(d: int, line: str, unrolled: bool) -> list[str]:
     return [f"for i in range({d}):", "    " + line.format(i="i")]
 
 
-def _component(i: Any, f: Entries, g: Entries, m: int, form: str) -> list[str]:
-    """out[i, b] = f_i h + Σ_j g_ij v_j, summed in the order of j."""
-    if form == DIAGONAL:
-        return [f"out[{i}, b] = {f(i)} * h[b] + {g(i)} * v[{i}, b]"]
-    if g.inner_loop and m > 8:
+def component_lines(i: Any, f: Entries, g: Entries, m: int, form: str, parts: str = "fg") -> list[str]:
+    """out[i, b] = f_i h + Σ_j g_ij v_j, summed in the order of j, or the part that is asked for."""
+    terms = [f"{f(i)} * h[b]"] if "f" in parts else []
+    if "g" in parts and form == DIAGONAL:
+        terms.append(f"{g(i)} * v[{i}, b]")
+    elif "g" in parts and g.inner_loop and m > 8:
         return [
-            f"s = {f(i)} * h[b]",
+            f"s = {terms[0] if terms else 0.0}",
             f"for j in range({m}):",
             f"    s += {g(i, 'j')} * v[j, b]",
             f"out[{i}, b] = s",
         ]
-    return [f"out[{i}, b] = " + " + ".join([f"{f(i)} * h[b]"] + [f"{g(i, j)} * v[{j}, b]" for j in range(m)])]
+    elif "g" in parts:
+        terms += [f"{g(i, j)} * v[{j}, b]" for j in range(m)]
+    return [f"out[{i}, b] = " + " + ".join(terms)]

@@ -14,7 +14,15 @@ from sgdsde.equation._equation import Kernels
 from sgdsde.equation.agreement import all_python, disagreement
 from sgdsde.equation.compile import Compiled, compile_increment, unwrap
 from sgdsde.equation.packing import clean_args, pack
-from sgdsde.equation.probing import DIAGONAL, check_drift, diffusion_form, function_name
+from sgdsde.equation.probing import (
+    DIAGONAL,
+    MATRIX,
+    call_with_args,
+    check_drift,
+    check_finite,
+    diffusion_form,
+    function_name,
+)
 
 if TYPE_CHECKING:
     from sgdsde.equation.sde import SDE
@@ -35,6 +43,9 @@ class BoundSDE:
         What was bound.
     form : str
         Layout of the diffusion's return: 'column' (d,) with m = 1, 'diagonal' (d,) with m = d, 'matrix' (d, m).
+    has_derivative : bool
+        Whether the INCREMENT takes the extended noise (`sgdsde.equation.derivative`). `Kernels.work` then has room for
+        it, in front of what the increment itself needs.
     """
 
     block: int | None = None
@@ -42,6 +53,7 @@ class BoundSDE:
     def __init__(self, sde: SDE, t0: float, y0: np.ndarray, args: tuple[Any, ...], noise_dim: int, form: str) -> None:
         self.sde, self.t0, self.y0, self.args, self.form = sde, t0, y0, args, form
         self.dim, self.noise_dim, self.noise, self.calculus = sde.dim, noise_dim, sde.noise, sde.calculus
+        self.has_derivative = sde.derivative is not None
         self._columns: Any = None
         self._diagonal: bool | None = None
         self._checked: tuple[Any, str, str] | None = None
@@ -77,8 +89,23 @@ class BoundSDE:
                 "noise='scalar', 'diagonal' or 'general' may depend on y"
             )
 
+    def check_derivative(self) -> None:
+        """ShapeError or ModelError where the derivative at the start is not that of the diffusion."""
+        from sgdsde.equation import derivative
+
+        function, t, y = self.sde.derivative, self.t0, self.y0
+        returned = call_with_args("derivative", function, t, y, self.args)
+        D = derivative.check_derivative(function, returned, self.dim, self.noise_dim, self.form)
+        check_finite("derivative", function, D, t, y)
+
+        def diffusion(y: np.ndarray) -> np.ndarray:
+            g = diffusion_form(self.sde.diffusion, _call(self.sde.diffusion, t, y, self.args), self.dim, self.noise)[0]
+            return g if self.form == MATRIX else g.reshape(self.dim)
+
+        derivative.check_differences(function, D, diffusion, y, self.form)
+
     def kernels(self, *, correction: bool = False) -> Kernels:
-        """Compiled INCREMENT (and CORRECTION by column differences) with the arrays that they read.
+        """Compiled INCREMENT (and CORRECTION, by column differences unless there is a derivative) with what they read.
 
         Compiles at the first call, in about 0.3 s; then again only when what the functions compute has changed.
         """
@@ -90,6 +117,10 @@ class BoundSDE:
         if kernels is None or reason:
             _warn_once(at_fault, getattr(self.sde, at_fault), reason)
             kernels = self._python_kernels()
+        if self.has_derivative:
+            from sgdsde.equation.derivative import with_derivative
+
+            return with_derivative(kernels, self.noise_dim, self.form, correction)
         if not correction:
             return kernels
         from sgdsde.equation.differences import with_correction
@@ -99,6 +130,8 @@ class BoundSDE:
     def _compiled(self) -> tuple[Compiled, Sequence[Any]]:
         """The increment, and what it reads: args and the values of partials."""
         calls = {"drift": unwrap(self.sde.drift), "diffusion": unwrap(self.sde.diffusion)}
+        if self.sde.derivative is not None:
+            calls["derivative"] = unwrap(self.sde.derivative)
         held: list[Any] = [self.args]
         for label, call in calls.items():
             try:
@@ -106,7 +139,8 @@ class BoundSDE:
             except ArgumentError as error:
                 return Compiled(None, 0, f"it is a functools.partial, and {error}", label), held
         d, m = self.dim, self.noise_dim
-        return compile_increment(calls["drift"], calls["diffusion"], tuple(held), d, m, self.form), held
+        derivative = calls.get("derivative")
+        return compile_increment(calls["drift"], calls["diffusion"], tuple(held), d, m, self.form, derivative), held
 
     def _disagreement(self, kernels: Kernels) -> tuple[str, str]:
         """Which function gives another number when compiled than in Python at the start, and how; once per kernel.
@@ -124,8 +158,22 @@ class BoundSDE:
                 "diffusion",
                 disagreement(lambda: self._at_start(kernels, 0.0, v), lambda t, y: self._g(t, y, v), *self._start),
             )
+        if not reason and self.sde.derivative is not None and all_python(unwrap(self.sde.derivative).function):
+            label, reason = self._derivative_disagreement(kernels)
         self._checked = kernels.increment, label, reason
         return label, reason
+
+    def _derivative_disagreement(self, kernels: Kernels) -> tuple[str, str]:
+        from sgdsde.equation.derivative import extended_rows
+
+        m = self.noise_dim
+        u = 1.0 + 0.5 * np.cos(np.arange(extended_rows(m, self.form) - m))
+        v = np.concatenate([np.zeros(m), u])
+
+        def python(t: float, y: np.ndarray) -> np.ndarray:
+            return self._double_sum(t, y, self.evaluate(t, y)[1], u)
+
+        return "derivative", disagreement(lambda: self._at_start(kernels, 0.0, v), python, *self._start)
 
     @property
     def _start(self) -> tuple[float, np.ndarray]:
@@ -146,6 +194,14 @@ class BoundSDE:
         g, form, m = diffusion_form(self.sde.diffusion, returned, self.dim, self.noise)
         return g * v if form == DIAGONAL else g.reshape(self.dim, m) @ v
 
+    def _double_sum(self, t: float, y: np.ndarray, g: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """What extended noise u adds to an increment, (d,), in Python."""
+        from sgdsde.equation.derivative import check_derivative, double_sum
+
+        function = self.sde.derivative
+        D = check_derivative(function, _call(function, t, y, self.args), self.dim, self.noise_dim, self.form)
+        return double_sum(g, D, u, self.form)
+
     def measured_diagonal(self) -> bool:
         """Whether entry i of a diagonal G depends on y[i] alone, measured around the start (once)."""
         if self._diagonal is None:
@@ -158,7 +214,8 @@ class BoundSDE:
         from sgdsde.equation.python_increment import PythonColumns, python_increment
 
         if self._columns is None:
-            self._columns = PythonColumns(self.evaluate, self.form == DIAGONAL)
+            double_sum = self._double_sum if self.has_derivative else None
+            self._columns = PythonColumns(self.evaluate, self.form == DIAGONAL, double_sum)
         return Kernels(python_increment, None, self._columns.p(), np.zeros(0), (0, 0))
 
 

@@ -2,7 +2,8 @@
 
     Stratonovich dX = f dt + G∘dW   is   Itô dX = (f + c) dt + G dW,    c = ½ Σ_j (b_j·∇)b_j,  b_j the columns of G
 
-(Kloeden & Platen, eq. (4.9.11)). c is found by differences of columns (`differences`).
+(Kloeden & Platen, eq. (4.9.11)). c is exact where the derivative of G is given (`derivative`), and found by differences
+of columns elsewhere (`differences`).
 """
 
 from __future__ import annotations
@@ -98,13 +99,17 @@ class ConvertedEquation:
         self.calculus = calculus
         self.dim, self.noise_dim, self.noise = equation.dim, equation.noise_dim, equation.noise
         self.block = equation.block
+        self.has_derivative = getattr(equation, "has_derivative", False)
 
     def kernels(self, *, correction: bool = False) -> Kernels:
         """Kernels of the equation with its drift converted; the CORRECTION is the same in both calculi."""
         base = self.equation.kernels(correction=True)
         sign = 1.0 if self.calculus == "ito" else -1.0
         increment = _increment_of(base.increment, base.correction, sign)
-        return base._replace(increment=increment, work=(base.work[0], base.work[1] + self.dim))
+        fixed, per_path = base.work
+        if self.has_derivative:  # a step's extended noise, and that of the correction inside the increment
+            per_path *= 2
+        return base._replace(increment=increment, work=(fixed, per_path + self.dim))
 
     def __repr__(self) -> str:
         return f"to_{self.calculus}({self.equation!r})"
@@ -127,7 +132,8 @@ def to_ito(problem: Any) -> Any:
     Notes
     -----
     The correction is found by differences of the columns of G (relative error 1e-7 to 1e-10), which costs 3m
-    evaluations of the increment at each evaluation of the drift, 3 if the noise is measured to be diagonal.
+    evaluations of the increment at each evaluation of the drift, 3 if the noise is measured to be diagonal. With
+    ``SDE(derivative=...)`` it is exact and costs one.
 
     Examples
     --------

@@ -37,11 +37,19 @@ class PythonColumns:
     ----------
     evaluate : callable
         (t, y) -> f (d,), and G (d, m), or (d,) when `diagonal`: checked arrays.
+    double_sum : callable, optional
+        (t, y, G, u) -> what the rows u of v behind the noise itself add (`derivative`).
     """
 
-    def __init__(self, evaluate: Callable[[float, np.ndarray], tuple[np.ndarray, np.ndarray]], diagonal: bool) -> None:
+    def __init__(
+        self,
+        evaluate: Callable[[float, np.ndarray], tuple[np.ndarray, np.ndarray]],
+        diagonal: bool,
+        double_sum: Callable[[float, np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None,
+    ) -> None:
         self.evaluate = evaluate
         self.diagonal = diagonal
+        self.double_sum = double_sum
         self.number = next(_numbers)
         _registered[self.number] = self
 
@@ -54,7 +62,10 @@ class PythonColumns:
     def increment(self, out: np.ndarray, x: np.ndarray, t: np.ndarray, h: np.ndarray, v: np.ndarray) -> None:
         for b in range(x.shape[1]):
             f, g = self.evaluate(float(t[b]), x[:, b].copy())
-            out[:, b] = f * h[b] + (g * v[:, b] if self.diagonal else g @ v[:, b])
+            m = g.shape[-1]
+            out[:, b] = f * h[b] + (g * v[:m, b] if self.diagonal else g @ v[:m, b])
+            if len(v) > m and self.double_sum is not None:
+                out[:, b] += self.double_sum(float(t[b]), x[:, b].copy(), g, v[m:, b])
 
 
 def _increment(out: Any, x: Any, t: Any, h: Any, v: Any, p: Any) -> None:

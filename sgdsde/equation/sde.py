@@ -57,6 +57,11 @@ class SDE:
         without compiling anything (`replace`, `solve(args=...)`).
     name : str, optional
         For people; the drift's name by default.
+    derivative : callable, optional
+        ``derivative(t, y, *args)`` returns the derivative of G with respect to y: ∂G_ij/∂y_k as (d, m, d), or
+        ∂g_i/∂y_k as (d, d) where the diffusion returns the one column (d,), or ∂g_i/∂y_i as (d,) where it returns a
+        diagonal (d,). `milstein` then takes one evaluation a step, and conversions are exact. It is held against
+        differences of the diffusion at the start.
 
     Notes
     -----
@@ -84,7 +89,7 @@ class SDE:
     (2.0,)
     """
 
-    __slots__ = ("args", "calculus", "diffusion", "dim", "drift", "name", "noise")
+    __slots__ = ("args", "calculus", "derivative", "diffusion", "dim", "drift", "name", "noise")
 
     def __init__(
         self,
@@ -95,14 +100,18 @@ class SDE:
         calculus: str = "ito",
         args: Sequence[Any] = (),
         name: str | None = None,
+        derivative: Callable[..., Any] | None = None,
     ) -> None:
-        for label, function in (("drift", drift), ("diffusion", diffusion)):
-            if not callable(function):
+        for label, function in (("drift", drift), ("diffusion", diffusion), ("derivative", derivative)):
+            if not callable(function) and not (label == "derivative" and function is None):
                 raise ArgumentError(f"{label} must be a function of (t, y, *args), got {_check.show(function)}")
+        if derivative is not None and noise == "additive":
+            raise ArgumentError("derivative must be None for noise='additive', which has none: G does not depend on y")
         if name is not None and not isinstance(name, str):
             raise ArgumentError(f"name must be text, got {_check.show(name)}")
         self.drift = drift
         self.diffusion = diffusion
+        self.derivative = derivative
         self.dim = _check.count("dim", dim)
         self.noise = _check.choice("noise", noise, NOISE)
         self.calculus = _check.choice("calculus", calculus, CALCULI)
@@ -117,7 +126,7 @@ class SDE:
         return SDE(**{**{field: getattr(self, field) for field in self.__slots__}, **changes})
 
     def bind(self, t0: float, y0: Any, args: Sequence[Any] | None = None) -> BoundSDE:
-        """The equation at a start: both functions evaluated once in Python, shapes and values checked, m settled.
+        """The equation at a start: its functions evaluated once in Python, shapes and values checked, m settled.
 
         Parameters
         ----------
@@ -133,7 +142,8 @@ class SDE:
         ShapeError
             A function, or y0, has the wrong shape.
         ModelError
-            A function cannot be evaluated, is not finite, or returns something other than real numbers.
+            A function cannot be evaluated, is not finite, or returns something other than real numbers; the
+            derivative is not that of the diffusion.
         """
         t0 = _check.number("t0", t0)
         if np.ndim(y0) != 1:
@@ -151,12 +161,16 @@ class SDE:
         bound = BoundSDE(self, t0, y0, clean, m, form)
         if self.noise == "additive":
             bound.check_additive(g)
+        if self.derivative is not None:
+            bound.check_derivative()
         return bound
 
     def __repr__(self) -> str:
         name = f"{self.name!r}, " if self.name else ""
         functions = f"{function_name(self.drift)}, {function_name(self.diffusion)}"
         words = f"dim={self.dim}, noise={self.noise!r}, calculus={self.calculus!r}"
+        if self.derivative is not None:
+            words += f", derivative={function_name(self.derivative)}"
         return f"SDE({name}{functions}, {words}{_args_text(self.args)})"
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -110,9 +110,9 @@ def compilations(monkeypatch):
     made = []
     inner = compile._compile
 
-    def counted(drift, diffusion, held, d, m, form):
+    def counted(calls, held, d, m, form):
         made.append((d, m))
-        return inner(drift, diffusion, held, d, m, form)
+        return inner(calls, held, d, m, form)
 
     monkeypatch.setattr(compile, "_compile", counted)
     monkeypatch.setattr(compile, "_kept", type(compile._kept)())

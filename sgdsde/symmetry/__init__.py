@@ -1,6 +1,7 @@
 """Symmetries of the loss and what they do to SGD: charges, their laws, equilibria, and motion along and across orbits.
 
-Offers `check_symmetry`, `Charge`, `ChargeLaw`, `decompose`, `orbit_coordinate` and `noise_equilibrium`.
+Offers `check_symmetry`, `Charge`, `ChargeLaw`, `decompose`, `orbit_coordinate`, `noise_equilibrium` and
+`OrbitProjection`.
 """
 
 from sgdsde.symmetry.charges import Charge, ChargeTerms
@@ -9,6 +10,7 @@ from sgdsde.symmetry.decomposition import Decomposition, decompose, orbit_coordi
 from sgdsde.symmetry.directions import LinearLayers
 from sgdsde.symmetry.equilibrium import NoiseEquilibrium, noise_equilibrium
 from sgdsde.symmetry.law import ChargeLaw, ChargeReport
+from sgdsde.symmetry.projection import OrbitProjection
 
 __all__ = [
     "Charge",
@@ -18,6 +20,7 @@ __all__ = [
     "Decomposition",
     "LinearLayers",
     "NoiseEquilibrium",
+    "OrbitProjection",
     "SymmetryReport",
     "Witness",
     "check_symmetry",

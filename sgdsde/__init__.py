@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers; tests/smoke/te
     from sgdsde.symmetry import (
         Charge as Charge,
         ChargeLaw as ChargeLaw,
+        OrbitProjection as OrbitProjection,
         check_symmetry as check_symmetry,
         decompose as decompose,
         noise_equilibrium as noise_equilibrium,
@@ -68,6 +69,7 @@ _NAMES = {  # public name -> module that holds it; a module that holds itself is
     "scaling": "sgdsde.algebra",
     "Charge": "sgdsde.symmetry",
     "ChargeLaw": "sgdsde.symmetry",
+    "OrbitProjection": "sgdsde.symmetry",
     "check_symmetry": "sgdsde.symmetry",
     "decompose": "sgdsde.symmetry",
     "noise_equilibrium": "sgdsde.symmetry",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers; tests/smoke/te
     from sgdsde.run.solution import Solution as Solution
     from sgdsde.run.solving import solve as solve
     from sgdsde.schemes import Scheme as Scheme, methods as methods
-    from sgdsde.sgd import SGD as SGD
+    from sgdsde.sgd import SGD as SGD, optimizers as optimizers, schedules as schedules
     from sgdsde.symmetry import (
         Charge as Charge,
         ChargeLaw as ChargeLaw,
@@ -62,6 +62,8 @@ _NAMES = {  # public name -> module that holds it; a module that holds itself is
     "iterated_integrals": "sgdsde.random",
     # SGD
     "SGD": "sgdsde.sgd",
+    "optimizers": "sgdsde.sgd",
+    "schedules": "sgdsde.sgd",
     "compare": "sgdsde.comparison",
     # symmetry
     "Generator": "sgdsde.algebra",

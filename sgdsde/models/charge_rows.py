@@ -17,6 +17,7 @@ __all__ = [
     "SUM_CROSS",
     "SUM_H2_CHARGE",
     "SUM_H2_GRADIENT",
+    "SUM_H2_TRACE",
     "SUM_H_CHARGE",
     "SUM_H_TRACE",
     "SUM_QUADRATIC",
@@ -33,7 +34,8 @@ SUM_ABS_CROSS = 5  # Σ |cross|
 SUM_QUADRATIC = 6  # Σ vᵀAv
 CHARGE = 7  # C(x1), assigned and not added
 SUM_SCALE = 8  # Σ ‖A‖‖x0‖(‖x0‖ + ‖v‖): rounding in cross is a few eps of it, for v is itself a difference of rounded x
-CHARGE_ROWS = 9
+SUM_H2_TRACE = 9  # Σ h² Tr[ΣA]: the noise term where the learning rate, and with it σ², changes
+CHARGE_ROWS = 10
 
 
 @inline
@@ -43,6 +45,7 @@ def add_step(acc, b, h, charge, gradient, trace, cross, quadratic, moved, norm, 
     acc[SUM_H2_CHARGE, b] += h * h * charge
     acc[SUM_H2_GRADIENT, b] += h * h * gradient
     acc[SUM_H_TRACE, b] += h * trace
+    acc[SUM_H2_TRACE, b] += h * h * trace
     acc[SUM_CROSS, b] += cross
     acc[SUM_ABS_CROSS, b] += abs(cross)
     acc[SUM_QUADRATIC, b] += quadratic

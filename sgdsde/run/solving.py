@@ -65,7 +65,7 @@ def solve(
         Name of a scheme (`sgdsde.methods`). By default "euler-maruyama" for Itô and "heun" for Stratonovich equations.
     dt : float or (n_steps,) array
         Step length. Where it does not divide t1 - t0, the last step is shorter. Or the length of every step, which add
-        up to t1 - t0. The SDE of an `SGD` problem defaults to its learning rate.
+        up to t1 - t0. The SDE of an `SGD` problem defaults to its learning rate, or to the steps of its schedule.
     n_paths : int, optional
         Number of independent paths; None runs one and drops the path axis from the results.
     rng : int, None, numpy.random.SeedSequence or numpy.random.Generator
@@ -153,6 +153,7 @@ def solve(
     equation = sde.bind(t0, start[0] if rows else np.atleast_1d(start), args)
     if dt is None:
         dt = getattr(equation, "default_dt", None)
+        dt = dt(t0, t1) if callable(dt) else dt
         if dt is None:
             raise ArgumentError("dt must be given: the step length, in units of t")
     grid = make_grid(t0, t1, _check.positive("dt", dt) if np.ndim(dt) == 0 else dt)

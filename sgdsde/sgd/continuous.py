@@ -30,8 +30,8 @@ class SGDEquation:
         d and m; m of a function is known once it has been bound to a start.
     noise, calculus : str
         "general" ("scalar" for a rank-one factor, "additive" for a constant one) and "ito".
-    default_dt : float
-        The learning rate.
+    default_dt : float or callable
+        The learning rate; with a schedule a function of (t0, t1), the lengths of its steps.
     factor : Factor
         As it was read.
     """
@@ -43,7 +43,9 @@ class SGDEquation:
         self.problem = problem
         self.model = problem.model
         self.dim = self.model.dim
-        self.default_dt = problem.learning_rate
+        self.default_dt: Any = problem.effective_learning_rate
+        if problem.schedule is not None:
+            self.default_dt = problem.schedule.lengths
         self.factor = read_factor(problem, factor)
         self.block: int | None = None
         self.noise = "general"
@@ -102,12 +104,16 @@ class SGDEquation:
 
                 data = np.concatenate([samples.data, self.strength * self.factor.value.ravel()])
                 kernels = Kernels(constant_increment(made.increment), no_correction, p, data, work)
-        if not correction or kernels.correction is not None:
-            return kernels
-        from sgdsde.equation.differences import column_correction
+        if correction and kernels.correction is None:
+            from sgdsde.equation.differences import column_correction
 
-        made_correction, work = column_correction(kernels.increment, self.dim, self.noise_dim, kernels.work)
-        return kernels._replace(correction=made_correction, work=work)
+            made_correction, work = column_correction(kernels.increment, self.dim, self.noise_dim, kernels.work)
+            kernels = kernels._replace(correction=made_correction, work=work)
+        if problem.schedule is None:
+            return kernels
+        from sgdsde.sgd.scheduled import scheduled
+
+        return scheduled(kernels, problem.schedule, self.noise_dim)
 
     def pending_error(self) -> BaseException | None:
         """What a factor's function raised inside a kernel since the last call, for the runner to raise."""

@@ -42,16 +42,15 @@ class SGDRecursion:
             )
         self.problem = problem
         self.model = problem.model
-        self.dim = self.model.dim
+        self.dim = self.model.dim if problem.optimizer is None else problem.optimizer.size(self.model.dim)
         self.block = self.model.block
-        self.default_dt = problem.learning_rate
 
     def __repr__(self) -> str:
         return f"{self.problem!r}.recursion()"
 
     @property
     def scheme(self) -> Scheme:
-        """The model's batch step with the draw of batches: θ' = (1 - 2ηγ)θ - η·(batch mean of ∇ℓ_i)."""
+        """The model's step, θ' = (1 - 2ηγ)θ - η·(batch mean of ∇ℓ_i), or an optimizer's, with the draw of batches."""
         return _scheme_of(self.problem)
 
     def kernels(self, *, correction: bool = False) -> Kernels:
@@ -63,24 +62,47 @@ class SGDRecursion:
 
 
 def _scheme_of(problem: Any) -> Scheme:
-    from sgdsde.random.integers import subset_work
-    from sgdsde.sgd import batches
-
-    size, n = problem.batch_size, problem.samples.n
-    aux = batches.with_replacement
-    if not problem.replacement:
-        aux = batches.every if size == n else batches.without_replacement
+    optimizer, size, n = problem.optimizer, problem.batch_size, problem.samples.n
+    step = problem.model.compiled().step
     fixed, per_path = problem.model.work(max(n, size))
+    draw, draw_work = _draw(problem)
+    batches, name, prepare = 1, "sgd", None
+    if optimizer is not None:
+        from sgdsde.sgd.steps import numbers
+
+        batches, name, model_step = optimizer.batches, optimizer.name, step
+        step, per_path = optimizer.kernel(), per_path + problem.model.dim
+
+        def prepare(*_: Any) -> Any:
+            return numbers(model_step, optimizer.numbers())
+
     return BatchScheme(
-        "sgd",
-        problem.model.compiled().step,
+        name,
+        step,
         calculus=("discrete",),
         strong={},
         weak={},
         work=lambda d, m: (fixed, per_path),
-        aux=Aux(aux, lambda d, m: size, lambda d, m: (subset_work(size), 0)),
-        evaluations=f"{size} sample gradients",
+        aux=Aux(draw, lambda d, m: batches * size, lambda d, m: (draw_work, 0)),
+        prepare=prepare,
+        evaluations=f"{batches * size} sample gradients",
         reference="θ' = (1 - 2ηγ)θ - ηĝ",
         summary="stochastic gradient descent",
         extra={"problem": problem},
     )
+
+
+def _draw(problem: Any) -> tuple[Any, int]:
+    """The AUX kernel that draws the batches of a step, and its scratch."""
+    from sgdsde.random.integers import subset_work
+    from sgdsde.sgd import batches
+
+    size, n = problem.batch_size, problem.samples.n
+    two = problem.optimizer is not None and problem.optimizer.batches == 2
+    if problem.sampling == "epochs":
+        return batches.shuffled, n + subset_work(n)
+    if problem.sampling == "with replacement":
+        return batches.with_replacement, 0
+    if size == n:
+        return batches.every, 0
+    return batches.two_without_replacement if two else batches.without_replacement, subset_work(size)

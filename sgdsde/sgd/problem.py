@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sgdsde import _check
-from sgdsde._errors import ArgumentError, ShapeError
+from sgdsde._errors import ArgumentError, ModelError
 from sgdsde.models.model import Model
+from sgdsde.sgd import schedules
 from sgdsde.sgd.factors import leak, read_factor
+from sgdsde.sgd.optimizers import Adam, HeavyBall, Optimizer
+from sgdsde.sgd.schedules import Schedule
+from sgdsde.sgd.settings import read_optimizer, read_sampling
 
 if TYPE_CHECKING:
     from sgdsde.run.solution import Solution
@@ -31,14 +36,21 @@ class SGD:
     X, Y : array_like
         Inputs (N, d_x) and targets (N, d_y), or (N,) where that is 1; finite. Copied, and promoted to float64. For
         `models.Product` X may be a `Population`, without Y.
-    learning_rate : float
-        η > 0. Time is t = η·step.
+    learning_rate : float or Schedule
+        η > 0. Time is t = η·step; with a schedule (`schedules.cosine(…)`) it is t = Σ η_k, and `learning_rate`,
+        `sigma2` and what follows from them are those of step 0: `at_step(k)` is the problem with the rate of step k.
     batch_size : int
         S in 1..N.
     gamma : float
         γ >= 0: the objective is L + γ‖θ‖², L the mean of ℓ_i. PyTorch's `weight_decay` is 2γ.
     replacement : bool
         Whether a batch may hold a sample twice. Without, the covariance of ĝ is smaller by ρ = (N - S)/(N - 1).
+    sampling : {"with replacement", "without replacement", "epochs"}, optional
+        In place of `replacement`. "epochs": the samples are shuffled, cut into N // S batches, and shuffled again; what
+        is left over sits out an epoch. One batch has the law of one without replacement, but batches of an epoch are
+        not independent, and the SDE, which has ρ, knows nothing of that.
+    optimizer : HeavyBall, SVAG or Adam, optional
+        What a step does with ĝ (`sgdsde.optimizers`); plain SGD without.
 
     Raises
     ------
@@ -64,33 +76,71 @@ class SGD:
         X: Any,
         Y: Any = None,
         *,
-        learning_rate: float,
+        learning_rate: float | Schedule,
         batch_size: int = 1,
         gamma: float = 0.0,
         replacement: bool = True,
+        sampling: str | None = None,
+        optimizer: Optimizer | None = None,
     ) -> None:
         if not isinstance(model, Model):
             raise ArgumentError(f"model must be a model such as models.DeepLinear([64, 10, 10]), got {model!r}")
         self.model = model
         self.samples = model.samples(X, Y)
-        self.learning_rate = _check.positive("learning_rate", learning_rate)
+        self._read(learning_rate, batch_size, gamma, replacement, sampling, optimizer)
+
+    def _read(
+        self,
+        learning_rate: Any,
+        batch_size: Any,
+        gamma: Any,
+        replacement: Any = True,
+        sampling: Any = None,
+        optimizer: Any = None,
+    ) -> None:
+        self.schedule = schedules.read(learning_rate)
+        first = float(learning_rate(0)) if isinstance(learning_rate, Schedule) else learning_rate
+        self.learning_rate = _check.positive("learning_rate", first)
         self.batch_size = _check.count("batch_size", batch_size, most=self.samples.n or None)
         self.gamma = _check.number("gamma", gamma, least=0.0)
-        self.replacement = _check.flag("replacement", replacement)
+        self.sampling = read_sampling(sampling, _check.flag("replacement", replacement))
         if not self.samples.n and not self.replacement:
             raise ArgumentError("replacement must be True for a Population: it has no end, so no sample comes twice")
+        self.optimizer = read_optimizer(optimizer, self.sampling)
 
     def __repr__(self) -> str:
         data = f"{self.samples.n} samples" if self.samples.n else repr(self.samples.X)
-        drawn = "" if self.replacement else ", replacement=False"
-        return (
-            f"SGD({self.model!r}, {data}, learning_rate={self.learning_rate:g}, batch_size={self.batch_size}, "
-            f"gamma={self.gamma:g}{drawn})"
-        )
+        drawn = {"with replacement": "", "without replacement": ", replacement=False"}
+        how = drawn.get(self.sampling, f", sampling={self.sampling!r}")
+        how += "" if self.optimizer is None else f", optimizer={self.optimizer!r}"
+        rate = f"{self.learning_rate:g}" if self.schedule is None else repr(self.schedule)
+        numbers = f"learning_rate={rate}, batch_size={self.batch_size}, gamma={self.gamma:g}"
+        return f"SGD({self.model!r}, {data}, {numbers}{how})"
 
     def __reduce__(self) -> Any:
-        numbers = self.learning_rate, self.batch_size, self.gamma, self.replacement
-        return _rebuild, (self.model, self.samples.X, self.samples.Y, *numbers)
+        return _rebuild, (self.model, self.samples.X, self.samples.Y, self._settings())
+
+    def _settings(self) -> dict[str, Any]:
+        rate = self.learning_rate if self.schedule is None else self.schedule
+        settings = {"learning_rate": rate, "batch_size": self.batch_size, "gamma": self.gamma}
+        return settings | {"sampling": self.sampling, "optimizer": self.optimizer}
+
+    def replace(self, **changes: Any) -> SGD:
+        """The same model and data with other numbers: ``problem.replace(learning_rate=0.01)``."""
+        settings = self._settings()
+        if "replacement" in changes:
+            settings.pop("sampling")
+        made = copy.copy(self)
+        unknown = set(changes) - {*settings, "replacement", "sampling"}
+        if unknown:
+            raise ArgumentError(f"replace takes {', '.join(settings)}, got {', '.join(sorted(unknown))}")
+        made._read(**{**settings, **changes})
+        return made
+
+    def at_step(self, k: int) -> SGD:
+        """The problem with the learning rate that the schedule has at step number k, constant."""
+        k = _check.count("k", k, least=0)
+        return self if self.schedule is None else self.replace(learning_rate=float(self.schedule(k)))
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 
@@ -111,8 +161,22 @@ class SGD:
 
     @property
     def sigma2(self) -> float:
-        """σ² = η/(2S), the strength of the noise of batches with replacement; `noise_scale` has the ρ."""
-        return self.learning_rate / (2.0 * self.batch_size)
+        """σ² = η/(2S), the strength of the noise of batches with replacement; `noise_scale` has the ρ.
+
+        With heavy-ball momentum η is the effective rate η/(1 - β).
+        """
+        return self.effective_learning_rate / (2.0 * self.batch_size)
+
+    @property
+    def effective_learning_rate(self) -> float:
+        """η, or η/(1 - β) with heavy-ball momentum: the step of plain SGD that moves about as far."""
+        beta = self.optimizer.beta if isinstance(self.optimizer, HeavyBall) else 0.0
+        return self.learning_rate / (1.0 - beta)
+
+    @property
+    def replacement(self) -> bool:
+        """Whether a batch may hold a sample twice."""
+        return self.sampling == "with replacement"
 
     @property
     def rho(self) -> float:
@@ -194,6 +258,10 @@ class SGD:
         """
         from sgdsde.sgd.continuous import SGDEquation
 
+        if isinstance(self.optimizer, Adam):
+            raise ModelError("optimizer Adam has no SDE here: its step is not a gradient plus noise of mean zero")
+        if self.schedule is not None and self.optimizer is not None and isinstance(self.optimizer, HeavyBall):
+            raise ModelError("learning_rate must be a number for the SDE of heavy-ball momentum, got a schedule")
         return SGDEquation(self, factor)
 
     def recursion(self) -> SGDRecursion:
@@ -234,29 +302,24 @@ class SGD:
 checkpoint_every, block_size, chunk_steps
             As in `solve`. The batches of a path depend on the seed and on its number alone.
         t_eval : None, int, sequence or "steps"
-            Times t = η·step to save: start and end; that many; these, each moved to the nearest step; every step.
+            Times t to save: start and end; that many; these, each moved to the nearest step; every step.
 
         Returns
         -------
         Solution
-            As from `solve`, on the times t = η·step.
+            As from `solve`, on the times t = η·step (η_k added up with a schedule, η/l with `SVAG(l)`, η/(1 - β) with
+            `HeavyBall(β)`). With an optimizer that remembers, y is its whole state, which begins with θ.
         """
-        from sgdsde.run.grid import Grid
         from sgdsde.run.integrating import integrate
+        from sgdsde.sgd.settings import make_grid, make_start
 
         equation = self.recursion()
-        n_steps = _check.count("n_steps", n_steps)
-        theta0 = _check.array("theta0", theta0)
-        rows = theta0.shape[:-1]
-        fits = rows == () or (len(rows) == 1 and n_paths is not None and (rows[0] == n_paths or path_index is not None))
-        if theta0.shape[-1:] != (equation.dim,) or not fits:
-            many = "" if n_paths is None else f" or ({n_paths}, {equation.dim})"
-            raise ShapeError(f"theta0 must have shape ({equation.dim},){many}, got {theta0.shape}")
-        eta = self.learning_rate
+        grid = make_grid(self, n_steps)
+        theta0 = make_start(self, theta0, n_paths, path_index)
         return integrate(
             equation,
             equation.scheme,
-            Grid(0.0, n_steps * eta, eta, eta, n_steps),
+            grid,
             theta0,
             problem=self,
             n_paths=n_paths,
@@ -277,5 +340,5 @@ checkpoint_every, block_size, chunk_steps
         )
 
 
-def _rebuild(model: Any, X: Any, Y: Any, eta: float, size: int, gamma: float, replacement: bool) -> SGD:
-    return SGD(model, X, Y, learning_rate=eta, batch_size=size, gamma=gamma, replacement=replacement)
+def _rebuild(model: Any, X: Any, Y: Any, settings: dict[str, Any]) -> SGD:
+    return SGD(model, X, Y, **settings)

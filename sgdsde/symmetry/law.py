@@ -17,7 +17,7 @@ from sgdsde.symmetry.report import ChargeReport
 __all__ = ["COVERED", "ChargeLaw"]
 
 EPS = float(np.finfo(float).eps)
-COVERED = ("sgd", "euler-maruyama", "milstein-symmetric")
+COVERED = ("sgd", "svag", "euler-maruyama", "milstein-symmetric")
 """Dynamics whose one-step mean of a charge is known."""
 PATHS_LOOKED_AT, TIMES_LOOKED_AT, MANY = 3, 10, 1 << 18
 """States at which the variance of a step is evaluated, for the size of the remainder; of one path if N·d is many."""
@@ -30,9 +30,10 @@ class ChargeLaw:
 
         E[ΔC] = ((1 - 2γh)² - 1)C + h²∇LᵀA∇L + 2σ²ρh Tr[ΣA],
 
-    which holds for discrete SGD with h = η and any sampling, and for Euler-Maruyama with any step h.
-    For `milstein-symmetric` it holds to O(h²) a step: the mean square of the Milstein term is not in it. Any other
-    method is refused, because its mean is not known here.
+    which holds for discrete SGD with h = η, for SVAG with h = η/l, and for Euler-Maruyama with any step h. In shuffled
+    epochs a batch depends on those before it, and the remainder shows how much. For `milstein-symmetric` it holds to
+    O(h²) a step: the mean square of the Milstein term is not in it. Any other method is refused, because its mean is
+    not known here. With a schedule σ² = η_k/2S of step k enters; an SDE then has to take the steps of the schedule.
 
     Parameters
     ----------
@@ -123,7 +124,12 @@ class ChargeLaw:
             sums = self._completed(sums, y0, states, tracked, steps, float(solution.dt))
         gamma, noise_scale = float(self.problem.gamma), float(self.problem.noise_scale)
         decay = -4 * gamma * sums[..., rows.SUM_H_CHARGE] + 4 * gamma**2 * sums[..., rows.SUM_H2_CHARGE]
-        noise = 2 * noise_scale * sums[..., rows.SUM_H_TRACE]
+        if getattr(self.problem, "schedule", None) is None:
+            noise = 2 * noise_scale * sums[..., rows.SUM_H_TRACE]
+        else:
+            self._check_schedule(solution)
+            parts = 1 if self.problem.optimizer is None else self.problem.optimizer.parts
+            noise = parts * float(self.problem.rho) / self.problem.batch_size * sums[..., rows.SUM_H2_TRACE]
         gradient = sums[..., rows.SUM_H2_GRADIENT]
         return ChargeReport(
             name=self.name,
@@ -141,6 +147,17 @@ class ChargeLaw:
             rounding=EPS * sums[..., rows.SUM_SCALE],
             remainder_size=self._remainder_size(solution, states, y0) if size else None,
         )
+
+    def _check_schedule(self, solution: Any) -> None:
+        """The sums are of η_k h Tr[ΣA] where the step h is η_k (η_k/l with SVAG)."""
+        schedule, n = self.problem.schedule, int(solution.n_steps)
+        parts = 1 if self.problem.optimizer is None else self.problem.optimizer.parts
+        own = schedule(np.arange(n) // parts) / parts
+        end = schedule.time(n // parts) + (n % parts) * own[-1]
+        if abs(float(solution.t[-1]) - end) > 1e-9 * end or abs(float(solution.dt) - own.max()) > 1e-9 * own.max():
+            raise ArgumentError(f"dt must be that of {schedule!r} for its charge law: leave dt out of solve")
+        if not np.array_equal(solution.tracked_steps, solution.steps):
+            raise ArgumentError("track_every must be 1 for the charge law of a schedule: every step has its own rate")
 
     def _sums(self, solution: Any) -> np.ndarray:
         names = [
@@ -187,6 +204,8 @@ class ChargeLaw:
         chosen = np.unique([0, *later[later < t.size]])
         large = (getattr(self.problem, "n_samples", None) or 1) * self.charge.generator.dim > MANY
         alive = np.flatnonzero(np.isfinite(states).all(axis=(1, 2)))[: 1 if large else PATHS_LOOKED_AT]
+        if getattr(self.problem, "schedule", None) is not None:
+            return None
         looked_at = [(float(t[k]), states[alive, k]) for k in chosen]
         t_start = float(t[0])
         if t.size == 1:  # the end alone was kept
@@ -221,7 +240,7 @@ def _same(one: Any, other: Any) -> bool:
     """Two problems with the same data and numbers."""
     if one is other:
         return True
-    names = ("gamma", "noise_scale", "learning_rate")
+    names = ("gamma", "noise_scale", "learning_rate", "schedule", "optimizer")
     if any(getattr(one, name, None) != getattr(other, name, None) for name in names):
         return False
     first, second = (np.asarray(getattr(getattr(p, "samples", None), "data", 0.0)) for p in (one, other))

@@ -26,6 +26,7 @@ def dense_rows(A, theta, moved, h, mean, sigma):
     out[rows.SUM_H2_CHARGE] = h**2 * theta @ A @ theta
     out[rows.SUM_H2_GRADIENT] = h**2 * mean @ A @ mean
     out[rows.SUM_H_TRACE] = h * np.trace(sigma @ A)
+    out[rows.SUM_H2_TRACE] = h**2 * np.trace(sigma @ A)
     out[rows.SUM_CROSS] = cross
     out[rows.SUM_ABS_CROSS] = abs(cross)
     out[rows.SUM_QUADRATIC] = v @ A @ v

@@ -65,7 +65,7 @@ def test_a_run_can_be_observed_and_tracked(make_problem):
     sol = problem.run(theta, 50, n_paths=2, rng=0, track=law, observe={"first": lambda t, y: y[0]})
     assert sol.observed["first"][:, -1, 0] == pytest.approx(sol.y[:, -1, 0])
     (rows,) = sol.tracked.values()
-    assert rows.shape == (2, 2, 9) and np.abs(rows[:, -1, 5]).max() < 1e-13
+    assert rows.shape == (2, 2, 10) and np.abs(rows[:, -1, 5]).max() < 1e-13
 
 
 def test_problems_and_their_dynamics_are_pickled(make_problem, model):

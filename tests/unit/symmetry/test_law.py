@@ -196,7 +196,7 @@ def test_one_path_is_an_ensemble_of_one(make_two_layer):
 def test_what_is_refused(make_two_layer, make_uw):
     problem = make_two_layer()
     law = ChargeLaw(problem.model.symmetries()["B00"], problem)
-    with pytest.raises(ArgumentError, match="known for sgd, euler-maruyama, milstein-symmetric, not for 'heun'"):
+    with pytest.raises(ArgumentError, match="known for sgd, svag, euler-maruyama, milstein-symmetric, not for 'heun'"):
         law.__track__(SimpleNamespace(dim=10), SimpleNamespace(name="heun"))
     with pytest.raises(ArgumentError, match="acts on 10 components, the run has 3"):
         law.__track__(SimpleNamespace(dim=3), SGD_SCHEME)

@@ -69,8 +69,8 @@ def check_differences(
 ) -> None:
     """ModelError where D is not the derivative at y of `diffusion`, which maps y to G; by central differences.
 
-    Entries in whose direction G cannot be evaluated, or has an edge, are taken at their word. Of more than 64 components
-    16 are looked at.
+    Entries in whose direction G cannot be evaluated, or has an edge, are taken at their word. Of more than 64
+    components 16 are looked at.
     """
     G, d = diffusion(y), len(y)
     for k in range(d) if d <= MOST else np.unique(np.linspace(0, d - 1, SAMPLED).astype(int)):

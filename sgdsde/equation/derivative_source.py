@@ -11,7 +11,7 @@ from sgdsde.equation.derivative import derivative_shape
 from sgdsde.equation.probing import DIAGONAL
 from sgdsde.equation.source import ON_STACK, Entries, NotCompiled, all_components, component_lines, numbers_in
 
-__all__ = ["Slopes", "contract", "extended_lines", "read_slopes", "slopes_work"]
+__all__ = ["Slopes", "contract", "derivative_shape", "extended_lines", "read_slopes", "scratch_lines"]
 
 WRITTEN_OUT = 64
 """Most entries of a derivative that are written out one by one where they could be looped over."""
@@ -25,6 +25,8 @@ class Slopes(NamedTuple):
     """Whether loop variables may be the indices."""
     array: bool
     number: bool
+    rows: bool = False
+    """Whether it is an array of doubles without gaps."""
 
     def __call__(self, *index: Any) -> str:
         if self.number:
@@ -41,7 +43,8 @@ def read_slopes(returned: Any, shape: tuple[int, ...]) -> Slopes:
     if isinstance(returned, (types.Float, types.Integer, types.Boolean)) and shape == (1,):
         return Slopes((), True, False, True)
     if isinstance(returned, types.Array) and returned.ndim == len(shape):
-        return Slopes((f"if D.shape != {shape}: {wrong}",), True, True, False)
+        rows = returned.layout == "C" and returned.dtype == types.float64
+        return Slopes((f"if D.shape != {shape}: {wrong}",), True, True, False, rows)
     checks: list[str] = []
     loop = _levels(returned, "D", shape, checks, wrong)
     return Slopes(tuple(checks), loop, False, False)
@@ -70,27 +73,36 @@ def _levels(returned: Any, name: str, shape: tuple[int, ...], checks: list[str],
     raise refused
 
 
-def slopes_work(d: int, m: int, form: str) -> int:
-    """Doubles of work that the sums take, behind what the increment takes anyhow."""
-    return (d if d > ON_STACK else 0) + (d * m if form != DIAGONAL and d * m > ON_STACK else 0)
+def scratch_lines(d: int, m: int, form: str, at: int) -> tuple[list[str], int]:
+    """Lines that make the arrays of the sums, on the stack or in `work` from number `at` on, and the end in `work`."""
+    lines = []
+    for name, size in (("u", m * m), ("c", d * m), ("e", d * m)) if form != DIAGONAL else ():
+        if size <= ON_STACK:
+            lines.append(f"{name} = local_array({size})")
+        else:
+            lines.append(f"{name} = array_f(work, {at}, ({size},))")
+            at += size
+    return lines, at
 
 
 @inline
-def contract(D, i, c):
-    """Σ_(k,l) D[i, k, l] c[k d + l], in four sums that do not wait for each other."""
-    m, d = D.shape[1], D.shape[2]
-    whole = d - d % 4
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    for k in range(m):
-        at = k * d
-        for l in range(0, whole, 4):
-            s0 += D[i, k, l] * c[at + l]
-            s1 += D[i, k, l + 1] * c[at + l + 1]
-            s2 += D[i, k, l + 2] * c[at + l + 2]
-            s3 += D[i, k, l + 3] * c[at + l + 3]
-        for l in range(whole, d):
-            s0 += D[i, k, l] * c[at + l]
-    return (s0 + s1) + (s2 + s3)
+def contract(row, e):
+    """row·e in eight sums that do not wait for each other."""
+    n = e.shape[0]
+    whole = n - n % 8
+    s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for q in range(0, whole, 8):
+        s0 += row[q] * e[q]
+        s1 += row[q + 1] * e[q + 1]
+        s2 += row[q + 2] * e[q + 2]
+        s3 += row[q + 3] * e[q + 3]
+        s4 += row[q + 4] * e[q + 4]
+        s5 += row[q + 5] * e[q + 5]
+        s6 += row[q + 6] * e[q + 6]
+        s7 += row[q + 7] * e[q + 7]
+    for q in range(whole, n):
+        s0 += row[q] * e[q]
+    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
 
 
 def extended_lines(d: int, m: int, form: str, f: Entries, g: Entries, D: Slopes) -> list[str]:
@@ -113,18 +125,23 @@ def _each(d: int, lines: list[str]) -> list[str]:
 
 
 def _looped_sums(d: int, m: int, g: Entries, D: Slopes, cube: bool) -> list[str]:
-    """c[k, l] = Σ_j g_lj u_jk, which does not need ∂G; then its product with ∂G."""
+    """e[k, l] = Σ_j g_lj u_jk, which does not need ∂G; then its product with ∂G."""
     lines = [
-        f"for q in range({d * m}):",
-        "    c[q] = 0.0",
-        f"for j in range({m}):",
+        f"for q in range({m * m}):",
+        f"    u[q] = v[{m} + q, b]",
+        f"for l in range({d}):",
         f"    for k in range({m}):",
-        f"        u = v[{m} + j * {m} + k, b]",
-        f"        for l in range({d}):",
-        f"            c[k * {d} + l] += {g('l', 'j')} * u",
+        f"        c[l * {m} + k] = 0.0",
+        f"    for j in range({m}):",
+        f"        s = {g('l', 'j')}",
+        f"        for k in range({m}):",
+        f"            c[l * {m} + k] += s * u[j * {m} + k]",
+        f"for k in range({m}):",
+        f"    for l in range({d}):",
+        f"        e[k * {d} + l] = c[l * {m} + k]",
     ]
-    if D.array and cube:
-        return lines + _each(d, ["out[i, b] += contract(D, i, c)"])
+    if D.rows:
+        return lines + _each(d, [f"out[i, b] += contract(vector(D, i * {d * m}, {d * m}), e)"])
     entry = D("i", "k", "l") if cube else D("i", "l")
     return lines + _each(
         d,
@@ -132,7 +149,7 @@ def _looped_sums(d: int, m: int, g: Entries, D: Slopes, cube: bool) -> list[str]
             "s = 0.0",
             f"for k in range({m}):",
             f"    for l in range({d}):",
-            f"        s += {entry} * c[k * {d} + l]",
+            f"        s += {entry} * e[k * {d} + l]",
             "out[i, b] += s",
         ],
     )

@@ -120,8 +120,8 @@ def increment_source(
 ) -> str:
     """The function `increment` of one equation.
 
-    `derivative` is how it is called, checks of what it returned as D, and the lines that write out where the noise is
-    extended (`derivative_source`).
+    `derivative` is how it is called, the lines that make its scratch, and those that check D, which it returned, and
+    write out where the noise is extended (`derivative_source`).
     """
     lines = ["def increment(out, x, t, h, v, p, data, work):"]
     names = ("drift", "diffusion", *(() if derivative is None else ("derivative",)))
@@ -134,12 +134,10 @@ def increment_source(
         "g": [*_evaluation("diffusion", "z", "g", diffusion, len(held[0]), d), *g.checks],
     }
     if derivative is not None:
-        call, checks, extended = derivative
-        if form != DIAGONAL and d * m > 0:
-            c = f"local_array({d * m})" if d * m <= ON_STACK else f"array_f(work, {work_size(d, 3)}, ({d * m},))"
-            lines.append(f"    c = {c}")
+        call, scratch, extended = derivative
+        lines += ["    " + line for line in scratch]
         both = [*calls["f"], *calls["g"], *_evaluation("derivative", "w", "D", call, len(held[0]), d)]
-        lines += _over_paths(f"v.shape[0] > {m}", [*both, *checks, *extended])
+        lines += _over_paths(f"v.shape[0] > {m}", [*both, *extended])
     for condition, parts in (("all_zero(v)", "f"), ("all_zero(h)", "g"), ("", "fg")):
         body = [line for part in parts for line in calls[part]]
         lines += _over_paths(condition, body + all_components(f, g, d, m, form, parts))

@@ -48,7 +48,8 @@ class Scheme:
         As in `solve(method=name)`; the file is named the same, with underscores.
     step : kernel or mapping
         A STEP kernel (`sgdsde._abi`), or a mapping from (noise kind, calculus) to one; a kind that is missing from the
-        mapping falls back to 'general'.
+        mapping falls back to 'general'. A key (noise kind + '+derivative', calculus) is for equations that know the
+        derivative of their diffusion, whose INCREMENT takes extended noise (`sgdsde.equation.derivative`).
     calculus : tuple of str
         The calculi it integrates: 'ito', 'stratonovich', or both; ('discrete',) for a recursion.
     strong, weak : mapping
@@ -92,10 +93,12 @@ class Scheme:
     summary: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
-    def kernel(self, noise: str, calculus: str) -> Any:
-        """The STEP kernel for one noise kind and calculus."""
+    def kernel(self, noise: str, calculus: str, derivative: bool = False) -> Any:
+        """The STEP kernel for one noise kind and calculus, and for equations that know their derivative."""
         if not isinstance(self.step, Mapping):
             return self.step
+        if derivative and (f"{noise}+derivative", calculus) in self.step:
+            return self.step[(f"{noise}+derivative", calculus)]
         return self.step.get((noise, calculus)) or self.step[("general", calculus)]
 
     def needs_for(self, noise: str, calculus: str) -> tuple[str, ...]:

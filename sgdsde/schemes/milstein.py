@@ -1,31 +1,37 @@
-"""Milstein without derivatives, for noise that needs no Lévy areas: scalar, diagonal, commutative, additive.
+"""Milstein's method, for every kind of noise: with Lévy areas where the columns of the noise do not commute.
 
-Itô, with I_jk = ½(ΔW^j ΔW^k − h δ_jk):                                     Kloeden & Platen (11.1.3), (11.1.7)
+    Y' = Y + a h + Σ_j b^j ΔW^j + Σ_jk (b^j·∇)b^k I_(j,k),    I_(j,k) = ∫∫ dW^j(u) dW^k(s), u < s    (10.3.3) of
+Kloeden & Platen (1992); in Stratonovich form a is its drift and J_(j,k) = I_(j,k) + ½h δ_jk stands for I. Where
+`SDE(derivative=...)` is given this is one evaluation of the increment. Elsewhere derivatives are differences.
+
+Itô, (11.1.7):
 
     Υ^j = Y + b^j √h
-    Y'  = Y + a h + Σ_j b^j ΔW^j + h^{-1/2} Σ_jk [b^k(t, Υ^j) − b^k(t, Y)] I_jk
+    Y'  = Y + a h + Σ_j b^j ΔW^j + h^{-1/2} Σ_jk [b^k(t, Υ^j) − b^k(t, Y)] I_(j,k)
 
-Stratonovich, a being its drift, with b(y) = Σ_j b^j(t, y) ΔW^j:
+Stratonovich, with b(y; v) = Σ_j b^j(t, y) v_j and the areas A_jk = ½(J_(j,k) − J_(k,j)):
 
-    Y'  = Y + a h + b(Y) + ½[b(Y + b(Y)) − b(Y)]
+    Y'  = Y + a h + b(Y; ΔW) + ½[b(Y + b(Y; ΔW); ΔW) − b(Y; ΔW)] + h^{-1/2} Σ_jk [b^k(t, Υ^j) − b^k(t, Y)] A_jk
 
-When the columns commute, (b^j·∇)b^k = (b^k·∇)b^j, only the symmetric part of the double integrals enters, which is
-I_jk, or ½ΔW^j ΔW^k. Strong and weak order 1.0 in both calculi.
+General noise takes I or J from the areas of the step, which err by h^{3/2} or less. Columns that commute, (b^j·∇)b^k =
+(b^k·∇)b^j, see the symmetric part alone, I_(j,k) = ½(ΔW^j ΔW^k − h δ_jk), or ½ΔW^j ΔW^k and no A: scalar, diagonal and
+commutative noise. Strong and weak order 1.0 in both calculi.
 
-Why two supports. A difference over b^j √h errs by ½h^{1/2} (b^j·b^j·∇∇)b^j I_jj, and a drift in the support (the book's
-Υ^j = Y + a h + b^j √h) by h^{1/2} (a·∇)b^j I_jj. In Itô form both have mean zero and cost nothing, with or without the
-drift. In Stratonovich form E I_jj = h/2: both bias every step by O(h^{3/2}) and the strong order falls to 0.5 (without
-the drift only when b is not linear, so linear test equations do not show it). A support displaced by b(Y) itself errs
-by terms that are odd in ΔW, whose mean is zero.
+Why two supports. A difference over b^j √h errs by ½h^{1/2} (b^j·b^j·∇∇)b^k I_(j,k), and a drift in the support (the
+book's Υ^j = Y + a h + b^j √h) by h^{1/2} (a·∇)b^k I_(j,k). In Itô form both have mean zero and cost nothing, with or
+without the drift; so have they where A stands for I, whose mean given ΔW is zero. With J they have not: E J_(j,j) = h/2
+biases every step by O(h^{3/2}) and the strong order falls to 0.5 (without the drift only when b is not linear, so linear
+test equations do not show it). A support displaced by b(Y; ΔW) itself errs by terms that are odd in ΔW, whose mean is
+zero: the symmetric part goes that way.
 
-Cost, in increments. Itô: 3 for scalar and diagonal noise (one call with v = 1 gives every b^i at once), 2m + 2 for
-commutative noise (linear in v: Σ_k b^k I_jk is one call, and no d × m matrix is stored). Stratonovich: 3. Additive
-noise: 1, it is `euler-maruyama`. 'Diagonal' as in Kloeden & Platen: m = d, and b^i has component i alone, a function of
-y_i alone.
+Cost, in increments. General: 2m + 1, Stratonovich 2m + 2, and m² integrals: linear in v, Σ_k b^k I_(j,k) is one call, and
+no d × m matrix is stored. Itô: 3 for scalar and diagonal noise (one call with v = 1 gives every b^i at once), 2m + 1 for
+commutative noise. Stratonovich: 3 for all of these. Additive noise: 1, it is `euler-maruyama`. With the derivative: 1.
+'Diagonal' as in Kloeden & Platen: m = d, and b^i has component i alone, a function of y_i alone.
 
-Not for: general noise, which is refused (`milstein-symmetric` takes it), and so is noise that is diagonal as a matrix
-while entry i depends on other components (its columns do not commute); large m in Itô form, where `milstein-symmetric`
-has the same order for 3 increments and a correction.
+Not for: noise that is diagonal as a matrix while entry i depends on other components, declared diagonal (its columns do
+not commute: declare it general); large m, where m² integrals a step cost more than they are worth and
+`milstein-symmetric` has weak order 1.0 as well, strong order 1.0 if the columns commute, for 3 increments.
 """
 
 from __future__ import annotations
@@ -35,8 +41,9 @@ import math
 from sgdsde._abi import STEP
 from sgdsde._jit import kernel
 from sgdsde._views import matrix, rest, zeros
-from sgdsde.schemes import euler_maruyama, milstein_symmetric
-from sgdsde.schemes._scheme import Scheme
+from sgdsde.schemes import _milstein_general, euler_maruyama, milstein_symmetric
+from sgdsde.schemes._aux import iterated
+from sgdsde.schemes._scheme import NOISE_KINDS, Scheme
 
 __all__ = ["SCHEME"]
 
@@ -89,17 +96,13 @@ def mixed(increment, correction, x, t, h, dW, aux, status, work, p, data):
     tail = rest(work, (3 * d + m + 3) * n)
     for b in range(n):
         root[b] = math.sqrt(h[b])
-    increment(y, x, t, h, dW, p, data, tail)
     for j in range(m):
         for b in range(n):
             total[b] += dW[j, b]
     for k in range(m):
         for b in range(n):
-            v[k, b] = 0.5 * (total[b] * dW[k, b] - h[b]) / root[b]
-    increment(g, x, t, no_time, v, p, data, tail)  # Σ_j Σ_k b^k(Y) I_jk / √h
-    for i in range(d):
-        for b in range(n):
-            y[i, b] -= g[i, b]
+            v[k, b] = dW[k, b] - 0.5 * (total[b] * dW[k, b] - h[b]) / root[b]
+    increment(y, x, t, h, v, p, data, tail)  # a h + Σ_k b^k(Y) (ΔW^k − Σ_j I_jk / √h)
     for j in range(m):
         for k in range(m):
             for b in range(n):
@@ -120,30 +123,38 @@ def mixed(increment, correction, x, t, h, dW, aux, status, work, p, data):
             x[i, b] += y[i, b]
 
 
-KINDS = ("additive", "scalar", "diagonal", "commutative")
+SYMMETRIC = ("scalar", "diagonal", "commutative")
+"""Kinds whose columns commute: no areas."""
+
+STEPS = {
+    ("general", "ito"): _milstein_general.ito,
+    ("general", "stratonovich"): _milstein_general.stratonovich,
+    ("scalar", "ito"): apart,
+    ("diagonal", "ito"): apart,
+    ("commutative", "ito"): mixed,
+}
+AREAS = {}
+for calculus in ("ito", "stratonovich"):
+    STEPS[("additive", calculus)] = euler_maruyama.step
+    STEPS[("general+derivative", calculus)] = _milstein_general.general_derivative
+    AREAS[("general", calculus)] = iterated(calculus)
+    AREAS[("additive", calculus)] = None
+    for kind in SYMMETRIC:
+        STEPS.setdefault((kind, calculus), milstein_symmetric.stratonovich)
+        STEPS[(f"{kind}+derivative", calculus)] = _milstein_general.symmetric_derivative[calculus]
+        AREAS[(kind, calculus)] = None
+    STEPS[("diagonal+derivative", calculus)] = _milstein_general.diagonal_derivative[calculus]
 
 SCHEME = Scheme(
     "milstein",
-    {
-        ("additive", "ito"): euler_maruyama.step,
-        ("scalar", "ito"): apart,
-        ("diagonal", "ito"): apart,
-        ("commutative", "ito"): mixed,
-        ("additive", "stratonovich"): euler_maruyama.step,
-        ("scalar", "stratonovich"): milstein_symmetric.stratonovich,
-        ("diagonal", "stratonovich"): milstein_symmetric.stratonovich,
-        ("commutative", "stratonovich"): milstein_symmetric.stratonovich,
-    },
+    STEPS,
     calculus=("ito", "stratonovich"),
-    strong=dict.fromkeys(KINDS, 1.0),
-    weak=dict.fromkeys(KINDS, 1.0),
-    work=lambda d, m: (0, 3 * d + m + 3),
-    evaluations="3; Itô commutative 2m + 2; additive 1",
+    strong=dict.fromkeys(NOISE_KINDS, 1.0),
+    weak=dict.fromkeys(NOISE_KINDS, 1.0),
+    aux=AREAS,
+    work=lambda d, m: (0, 4 * d + m + 3),
+    evaluations="2m + 1, Stratonovich 2m + 2 and 3 if commutative; scalar, diagonal 3; additive 1; with a derivative 1",
     ode_order=1,
-    reference="Kloeden & Platen 1992, (11.1.3), (11.1.7)",
-    summary="derivative-free, for noise without Lévy areas",
-    extra={
-        "general": "columns that do not commute need Lévy areas, without which its order is 0.5; use "
-        "'milstein-symmetric', or declare noise='commutative' if the columns commute (noise_structure measures it)"
-    },
+    reference="Kloeden & Platen 1992, (10.3.3), (11.1.3), (11.1.7)",
+    summary="any noise, with Lévy areas where columns do not commute; one evaluation with a derivative",
 )

@@ -122,7 +122,7 @@ class Program:
         shaping = [watcher for watcher in (projection, size) if watcher is not None]
         needs += [watcher.work for watcher in (*observers.values(), *trackers.values(), *shaping)]
         functions = [
-            scheme.kernel(job.noise, equation.calculus),
+            scheme.kernel(job.noise, equation.calculus, getattr(equation, "has_derivative", False)),
             kernels.increment if kernels.increment is not None else idle.no_increment,
             kernels.correction if kernels.correction is not None else idle.no_correction,
             aux.kernel if aux is not None else None,  # the engine leaves alone what has no rows

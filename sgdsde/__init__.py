@@ -22,7 +22,12 @@ if TYPE_CHECKING:  # the same names once more, for type checkers; tests/smoke/te
     )
     from sgdsde.algebra import Generator as Generator, rescaling as rescaling, scaling as scaling
     from sgdsde.cli.warmup import warmup as warmup
-    from sgdsde.comparison import compare as compare, strong_order as strong_order
+    from sgdsde.comparison import (
+        FluctuationDissipation as FluctuationDissipation,
+        compare as compare,
+        strong_order as strong_order,
+        weak_order as weak_order,
+    )
     from sgdsde.equation import (
         SDE as SDE,
         noise_structure as noise_structure,
@@ -65,6 +70,7 @@ _NAMES = {  # public name -> module that holds it; a module that holds itself is
     "optimizers": "sgdsde.sgd",
     "schedules": "sgdsde.sgd",
     "compare": "sgdsde.comparison",
+    "FluctuationDissipation": "sgdsde.comparison",
     # symmetry
     "Generator": "sgdsde.algebra",
     "rescaling": "sgdsde.algebra",
@@ -77,6 +83,7 @@ _NAMES = {  # public name -> module that holds it; a module that holds itself is
     "noise_equilibrium": "sgdsde.symmetry",
     # quality
     "strong_order": "sgdsde.comparison",
+    "weak_order": "sgdsde.comparison",
     # errors
     "SgdsdeError": "sgdsde._errors",
     "ArgumentError": "sgdsde._errors",

@@ -1,6 +1,6 @@
 """Runs measured against each other: two dynamics at one time, one method on finer and finer grids.
 
-Offers `compare` (difference, standard error, effect size, z, Kolmogorov-Smirnov) and `strong_order`.
+Offers `compare` (difference, standard error, effect size, z, Kolmogorov-Smirnov), `strong_order` and `weak_order`.
 """
 
 from __future__ import annotations
@@ -9,21 +9,42 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sgdsde.comparison.averages import autocorrelation_time as autocorrelation_time
+    from sgdsde.comparison.averages import batch_means as batch_means
     from sgdsde.comparison.comparing import compare as compare
     from sgdsde.comparison.distributions import ks_two_sample as ks_two_sample
-    from sgdsde.comparison.order import OrderResult as OrderResult
+    from sgdsde.comparison.fluctuation import FluctuationDissipation as FluctuationDissipation
     from sgdsde.comparison.order import strong_order as strong_order
+    from sgdsde.comparison.order_result import OrderResult as OrderResult
+    from sgdsde.comparison.order_result import WeakOrderResult as WeakOrderResult
     from sgdsde.comparison.result import Comparison as Comparison
+    from sgdsde.comparison.weak import weak_order as weak_order
 
 _NAMES = {
     "Comparison": "result",
-    "OrderResult": "order",
+    "FluctuationDissipation": "fluctuation",
+    "OrderResult": "order_result",
+    "WeakOrderResult": "order_result",
+    "autocorrelation_time": "averages",
+    "batch_means": "averages",
     "compare": "comparing",
     "ks_two_sample": "distributions",
     "strong_order": "order",
+    "weak_order": "weak",
 }
 
-__all__ = ["Comparison", "OrderResult", "compare", "ks_two_sample", "strong_order"]
+__all__ = [
+    "Comparison",
+    "FluctuationDissipation",
+    "OrderResult",
+    "WeakOrderResult",
+    "autocorrelation_time",
+    "batch_means",
+    "compare",
+    "ks_two_sample",
+    "strong_order",
+    "weak_order",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -151,6 +151,14 @@ class Product(Model):
         mean = self.gradient(self.check_theta(theta, one=True), samples)
         return turn(mean[None])[0], turn(self.factor(theta, samples).T)[0] ** 2
 
+    def step_size(self, problem: Any) -> Watcher:
+        """δ = 1/(1 + 10ηR), R the rate at which drift and noise change (`product_steps`): short steps for large θ."""
+        from sgdsde.models.product_steps import ROWS, SMALL, step_size
+
+        numbers = [problem.effective_learning_rate / SMALL, problem.gamma, 2.0 * problem.noise_scale]
+        p = [*numbers, *problem.samples.numbers]
+        return Watcher(step_size, np.array(p), np.empty(0), 1, (0, ROWS))
+
     # --- symmetry -----------------------------------------------------------------------------------------------------
 
     def symmetries(self) -> Mapping[str, Generator]:

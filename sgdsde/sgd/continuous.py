@@ -115,6 +115,18 @@ class SGDEquation:
 
         return scheduled(kernels, problem.schedule, self.noise_dim)
 
+    def step_size(self) -> Any:
+        """The kernel of `step_size="auto"`, the model's own; None where it has none, or not for this factor.
+
+        With a schedule it is that of the largest learning rate.
+        """
+        problem, factor = self.problem, self.factor
+        if factor.kind != "native" and factor.name not in ("gram", "cholesky"):
+            return None
+        if problem.schedule is not None:
+            problem = problem.replace(learning_rate=float(problem.schedule.rates.max()))
+        return self.model.step_size(problem)
+
     def pending_error(self) -> BaseException | None:
         """What a factor's function raised inside a kernel since the last call, for the runner to raise."""
         return self._python.taken() if self._python is not None else None

@@ -65,8 +65,8 @@ class Compiled(NamedTuple):
 class Model:
     """Base of models: everything that follows from the kernels, in NumPy, one θ at a time, a few samples at a time.
 
-    A model sets `dim`, `shapes`, `block`, and writes `samples`, `compiled`, `work`; `symmetries`, `charge_track` and
-    `factors` where it has them. Models hold numbers only: they are pickled as they are.
+    A model sets `dim`, `shapes`, `block`, and writes `samples`, `compiled`, `work`; `symmetries`, `charge_track`,
+    `step_size` and `factors` where it has them. Models hold numbers only: they are pickled as they are.
     """
 
     dim: int
@@ -102,6 +102,13 @@ class Model:
 
     def charge_track(self, generator: Any, gamma: float, X: Any, Y: Any) -> Any:
         """The TRACK kernel of the charge law as a Watcher; None where the generator has no structure that it knows."""
+        return None
+
+    def step_size(self, problem: Any) -> Any:
+        """How far a step of the SDE may go: an OBSERVE kernel of one row as a Watcher, for `step_size="auto"`.
+
+        The row is δ in (0, 1], and a step is δ·dt long. None where the model has no rule.
+        """
         return None
 
     # --- θ ------------------------------------------------------------------------------------------------------------

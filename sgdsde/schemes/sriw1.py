@@ -1,0 +1,73 @@
+"""SRIW1: Rößler's method of strong order 1.5 for scalar and diagonal Itô noise, two drifts.
+
+    H⁰₂ = Y + ¾ a₁ h + 3/2 b₁ u                       a₁ = a(t, Y),  b₁ = b(t, Y),    a₂ = a(t+¾h, H⁰₂)
+    H¹₂ = Y + ¼ a₁ h + ½ b₁ √h                                                        b₂ = b(t+¼h, H¹₂)
+    H¹₃ = Y +   a₁ h − b₁ √h                                                          b₃ = b(t+h, H¹₃)
+    H¹₄ = Y + ¼ a₁ h + (−5 b₁ + 3 b₂ + ½ b₃) √h                                       b₄ = b(t+¼h, H¹₄)
+    Y'  = Y + (⅓ a₁ + ⅔ a₂) h + (−b₁ + 4/3 b₂ + ⅔ b₃) ΔW + (−b₁ + 4/3 b₂ − ⅓ b₃) I₁₁/√h
+            + (2 b₁ − 4/3 b₂ − ⅔ b₃) u + (−2 b₁ + 5/3 b₂ − ⅔ b₃ + b₄) I₁₁₁/h                        Rößler 2010, SRIW1
+
+    I₁₁ = ½(ΔW² − h), I₁₁₁ = (ΔW³ − 3hΔW)/6, u = I₁₀/h = ½ΔW + H, H the space-time area
+
+Strong order 1.5 and weak order 2.0. 'Diagonal' as in Kloeden & Platen: m = d, and b^i has component i alone, a function
+of y_i alone. With no noise it is Ralston's method, of order 2. Additive noise, of any m: it is `sra1`, whose tableau is
+this one where b does not see the state, and in the terms that then are left.
+
+Cost: 6 increments, of which 2 are drifts alone and 4 are noises alone; functions of a user run alone where they are
+asked alone, so that it is 2 of their drifts and 4 of their diffusions. As many normal numbers again as ΔW has, for H.
+
+Not for: commutative and general noise, which are refused (`sri2`, `milstein`), and noise that is diagonal as a matrix
+while entry i depends on other components; Stratonovich equations (convert with `to_ito`).
+"""
+
+from __future__ import annotations
+
+from sgdsde._abi import STEP
+from sgdsde._jit import kernel
+from sgdsde.schemes import _sri, sra1
+from sgdsde.schemes._aux import space_time
+from sgdsde.schemes._scheme import Scheme
+
+__all__ = ["SCHEME", "TABLEAU", "step"]
+
+TABLEAU = _sri.SRI(
+    A0=((0.0, 0.0, 0.0, 0.0), (3 / 4, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0)),
+    A1=((0.0, 0.0, 0.0, 0.0), (1 / 4, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 1 / 4, 0.0)),
+    B0=((0.0, 0.0, 0.0, 0.0), (3 / 2, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0)),
+    B1=((0.0, 0.0, 0.0, 0.0), (1 / 2, 0.0, 0.0, 0.0), (-1.0, 0.0, 0.0, 0.0), (-5.0, 3.0, 1 / 2, 0.0)),
+    alpha=(1 / 3, 2 / 3, 0.0, 0.0),
+    c0=(0.0, 3 / 4, 0.0, 0.0),
+    c1=(0.0, 1 / 4, 1.0, 1 / 4),
+    beta1=(-1.0, 4 / 3, 2 / 3, 0.0),
+    beta2=(-1.0, 4 / 3, -1 / 3, 0.0),
+    beta3=(2.0, -4 / 3, -2 / 3, 0.0),
+    beta4=(-2.0, 5 / 3, -2 / 3, 1.0),
+)
+
+
+@kernel(STEP)
+def step(increment, correction, x, t, h, dW, aux, status, work, p, data):
+    _sri.advance(TABLEAU, increment, x, t, h, dW, aux, work, p, data)
+
+
+KINDS = ("additive", "scalar", "diagonal")
+
+SCHEME = Scheme(
+    "sriw1",
+    {
+        ("additive", "ito"): sra1.step,
+        ("additive", "stratonovich"): sra1.step,
+        ("scalar", "ito"): step,
+        ("diagonal", "ito"): step,
+    },
+    calculus=("ito",),
+    strong=dict.fromkeys(KINDS, 1.5),
+    weak=dict.fromkeys(KINDS, 2.0),
+    aux=space_time(),
+    work=_sri.work(TABLEAU, sra1.SCHEME.work),
+    evaluations="2 drifts, 4 noises; additive 2 drifts, 3 noises",
+    ode_order=2,
+    reference="Rößler 2010, SIAM J. Numer. Anal. 48, 922, SRIW1",
+    summary="strong order 1.5 for scalar and diagonal noise",
+    extra=_sri.REFUSED,
+)

@@ -39,8 +39,9 @@ class SGDEquation:
     calculus = "ito"
     args: tuple[Any, ...] = ()
 
-    def __init__(self, problem: Any, factor: Any = None) -> None:
+    def __init__(self, problem: Any, factor: Any = None, order: int = 1) -> None:
         self.problem = problem
+        self.order = order
         self.model = problem.model
         self.dim = self.model.dim
         self.default_dt: Any = problem.effective_learning_rate
@@ -63,7 +64,8 @@ class SGDEquation:
         self._python: Any = None
 
     def __repr__(self) -> str:
-        return f"{self.problem!r}.sde(factor={self.factor.name!r})"
+        order = "" if self.order == 1 else f", order={self.order}"
+        return f"{self.problem!r}.sde(factor={self.factor.name!r}{order})"
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_python": None}
@@ -109,6 +111,12 @@ class SGDEquation:
 
             made_correction, work = column_correction(kernels.increment, self.dim, self.noise_dim, kernels.work)
             kernels = kernels._replace(correction=made_correction, work=work)
+        if self.order == 2:
+            from sgdsde.sgd.second_order import second_order
+
+            hessian = self.model.compiled().hessian if problem.n_samples else None
+            eta, n = problem.learning_rate, problem.samples.n
+            kernels = second_order(kernels, hessian, eta, self.dim, n)
         if problem.schedule is None:
             return kernels
         from sgdsde.sgd.scheduled import scheduled

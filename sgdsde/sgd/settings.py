@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sgdsde import _check
-from sgdsde._errors import ArgumentError, ShapeError
-from sgdsde.sgd.optimizers import Optimizer
+from sgdsde._errors import ArgumentError, ModelError, ShapeError
+from sgdsde.sgd.optimizers import Adam, HeavyBall, Optimizer
 
 if TYPE_CHECKING:
     from sgdsde.run.grid import Grid
 
-__all__ = ["SAMPLING", "make_grid", "make_start", "read_optimizer", "read_sampling"]
+__all__ = ["SAMPLING", "check_sde", "make_grid", "make_start", "read_optimizer", "read_sampling"]
 
 SAMPLING = ["with replacement", "without replacement", "epochs"]
 
@@ -65,3 +65,16 @@ def make_start(problem: Any, theta0: Any, n_paths: int | None, path_index: Any) 
         whole = "" if width == d else f" (the whole state of {optimizer!r} is {width} numbers)"
         raise ShapeError(f"theta0 must have shape ({d},){many}, got {theta0.shape}{whole}")
     return theta0 if theta0.shape[-1] == width else optimizer.start(theta0)
+
+
+def check_sde(problem: Any, order: Any) -> None:
+    """Whether there is an SDE of the problem, of that order."""
+    optimizer = problem.optimizer
+    if isinstance(optimizer, Adam):
+        raise ModelError("optimizer Adam has no SDE here: its step is not a gradient plus noise of mean zero")
+    if problem.schedule is not None and isinstance(optimizer, HeavyBall):
+        raise ModelError("learning_rate must be a number for the SDE of heavy-ball momentum, got a schedule")
+    if order not in (1, 2):
+        raise ArgumentError(f"order must be 1 or 2, got {_check.show(order)}")
+    if order == 2 and (problem.schedule is not None or optimizer is not None):
+        raise ModelError("order must be 1 with a schedule or an optimizer: the modified equation is that of plain SGD")

@@ -1,4 +1,4 @@
-"""Milstein's method for general noise against sdeint's SRI2: CPU time of a step, one thread, medians of interleaved runs.
+"""Milstein's method for general noise against sdeint's SRI2: CPU time of a step, one thread, interleaved medians.
 
     python benchmarks/general_noise.py [--size 10] [--dt 1e-3] [--paths 64] [--repeat 5]
 

@@ -23,8 +23,8 @@ class Methods(Mapping[str, Scheme]):
     """Name -> Scheme, for every page of this folder. Names are the file names; taking a scheme loads its page.
 
     >>> from sgdsde.schemes import methods
-    >>> list(methods)
-    ['euler-maruyama', 'heun', 'milstein', 'milstein-symmetric']
+    >>> "milstein" in methods, "milstien" in methods
+    (True, False)
     >>> methods["heun"].strong["scalar"]
     1.0
     """
@@ -125,8 +125,8 @@ def table() -> list[dict[str, Any]]:
     Examples
     --------
     >>> from sgdsde.schemes import table
-    >>> [(row["name"], row["calculus"], row["strong"].get("general")) for row in table()][:2]
-    [('euler-maruyama', 'Itô', 0.5), ('heun', 'Stratonovich', 0.5)]
+    >>> [(row["name"], row["calculus"], row["strong"].get("general")) for row in table() if row["name"] == "heun"]
+    [('heun', 'Stratonovich', 0.5)]
     """
     return [
         {

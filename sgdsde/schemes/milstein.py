@@ -19,14 +19,15 @@ commutative noise. Strong and weak order 1.0 in both calculi.
 
 Why two supports. A difference over b^j √h errs by ½h^{1/2} (b^j·b^j·∇∇)b^k I_(j,k), and a drift in the support (the
 book's Υ^j = Y + a h + b^j √h) by h^{1/2} (a·∇)b^k I_(j,k). In Itô form both have mean zero and cost nothing, with or
-without the drift; so have they where A stands for I, whose mean given ΔW is zero. With J they have not: E J_(j,j) = h/2
-biases every step by O(h^{3/2}) and the strong order falls to 0.5 (without the drift only when b is not linear, so linear
-test equations do not show it). A support displaced by b(Y; ΔW) itself errs by terms that are odd in ΔW, whose mean is
-zero: the symmetric part goes that way.
+without the drift; so have they where A stands for I, whose mean given ΔW is zero. With J they have not: E J_(j,j) =
+h/2 biases every step by O(h^{3/2}) and the strong order falls to 0.5 (without the drift only when b is not linear, so
+linear test equations do not show it). A support displaced by b(Y; ΔW) itself errs by terms that are odd in ΔW, whose
+mean is zero: the symmetric part goes that way.
 
-Cost, in increments. General: 2m + 1, Stratonovich 2m + 2, and m² integrals: linear in v, Σ_k b^k I_(j,k) is one call, and
-no d × m matrix is stored. Itô: 3 for scalar and diagonal noise (one call with v = 1 gives every b^i at once), 2m + 1 for
-commutative noise. Stratonovich: 3 for all of these. Additive noise: 1, it is `euler-maruyama`. With the derivative: 1.
+Cost, in increments. General: 2m + 1, Stratonovich 2m + 2, and m² integrals: linear in v, Σ_k b^k I_(j,k) is one call,
+and no d × m matrix is stored. Itô: 3 for scalar and diagonal noise (one call with v = 1 gives every b^i at once) and
+2m + 1 for commutative noise; Stratonovich: 3 for all of these. Additive noise: 1, it is `euler-maruyama`. With the
+derivative: 1.
 'Diagonal' as in Kloeden & Platen: m = d, and b^i has component i alone, a function of y_i alone.
 
 Not for: noise that is diagonal as a matrix while entry i depends on other components, declared diagonal (its columns do
@@ -43,7 +44,7 @@ from sgdsde._jit import kernel
 from sgdsde._views import matrix, rest, zeros
 from sgdsde.schemes import _milstein_general, euler_maruyama, milstein_symmetric
 from sgdsde.schemes._aux import iterated
-from sgdsde.schemes._scheme import NOISE_KINDS, Scheme
+from sgdsde.schemes._scheme import NOISE_KINDS, Aux, Scheme
 
 __all__ = ["SCHEME"]
 
@@ -133,7 +134,7 @@ STEPS = {
     ("diagonal", "ito"): apart,
     ("commutative", "ito"): mixed,
 }
-AREAS = {}
+AREAS: dict[tuple[str, str], Aux | None] = {}
 for calculus in ("ito", "stratonovich"):
     STEPS[("additive", calculus)] = euler_maruyama.step
     STEPS[("general+derivative", calculus)] = _milstein_general.general_derivative

@@ -1,4 +1,4 @@
-"""Milstein with Lévy areas and with derivatives: the formula, exactness on the pair with an area, what it reduces to."""
+"""Milstein with Lévy areas and with derivatives: the formula, exactness on a pair with an area, what it reduces to."""
 
 import numpy as np
 import pytest

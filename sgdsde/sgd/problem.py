@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError
 from sgdsde.models.model import Model
 from sgdsde.sgd import schedules
-from sgdsde.sgd.factors import leak, read_factor
+from sgdsde.sgd.evaluating import Evaluations
 from sgdsde.sgd.optimizers import HeavyBall, Optimizer
 from sgdsde.sgd.schedules import Schedule
 from sgdsde.sgd.settings import check_sde, read_optimizer, read_sampling
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["SGD"]
 
 
-class SGD:
+class SGD(Evaluations):
     """Stochastic gradient descent θ' = (1 - 2ηγ)θ - ηĝ, ĝ the mean of ∇ℓ_i over a batch of S samples.
 
     Parameters
@@ -190,58 +187,6 @@ class SGD:
     def noise_scale(self) -> float:
         """σ²ρ: the covariance of the SDE's noise is 2σ²ρΣ."""
         return self.sigma2 * self.rho
-
-    # --- at a θ -------------------------------------------------------------------------------------------------------
-
-    def loss(self, theta: Any) -> Any:
-        """L(θ), the mean loss without weight decay: shape (...) for θ of shape (..., d), a float for one θ."""
-        return self.model.loss(theta, self.samples)
-
-    def gradient(self, theta: Any) -> np.ndarray:
-        """∇L(θ) without weight decay, shape (..., d)."""
-        return self.model.gradient(theta, self.samples)
-
-    def per_sample_losses(self, theta: Any) -> np.ndarray:
-        """ℓ_i(θ), shape (N,), for θ of shape (d,)."""
-        return self.model.losses(theta, self.samples)
-
-    def per_sample_gradients(self, theta: Any) -> np.ndarray:
-        """g_i = ∇ℓ_i(θ), shape (N, d), for θ of shape (d,)."""
-        return self.model.per_sample_gradients(theta, self.samples)
-
-    def gradient_moments(
-        self, theta: Any, transform: Callable[[np.ndarray], np.ndarray] | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean (d,) and variance (d,) over samples of the gradient in another basis, without N·d or d·d numbers.
-
-        `transform` is linear and maps rows (n, d) to rows (n, d). In the eigenbasis of a symmetric A with eigenvalues
-        μ, Tr[ΣA] = Σ_k μ_k var_k and ∇LᵀA∇L = Σ_k μ_k mean_k².
-        """
-        return self.model.gradient_moments(theta, self.samples, transform)
-
-    def covariance(self, theta: Any, block: str | None = None) -> np.ndarray:
-        """Σ(θ), the covariance of one sample's gradient, (d, d); or its diagonal block for one array, `block="W1"`."""
-        return self.model.covariance(theta, self.samples, block)
-
-    def factor(self, theta: Any, factor: Any = None) -> np.ndarray:
-        """G (d, m) with GGᵀ = Σ(θ): the model's default, (d, N) with columns (g_i - ḡ)/√N, or another (see `sde`)."""
-        theta = self.model.check_theta(theta, one=True)
-        read = read_factor(self, factor)
-        if read.kind == "native":
-            return self.model.factor(theta, self.samples, read.value)
-        return read.value.copy() if read.kind == "constant" else read.value(theta)
-
-    def factor_leak(self, theta: Any, A: Any, factor: Any = None) -> float:
-        """How much a factor leaks along a symmetry: ‖GᵀAθ‖/(‖G‖‖Aθ‖), in [0, 1]; 0 for an exact one.
-
-        Parameters
-        ----------
-        theta : (d,) array_like
-        A : Generator or (d, d) array_like
-        factor : as in `sde`
-        """
-        theta = self.model.check_theta(theta, one=True)
-        return leak(self.factor(theta, factor), A, theta)
 
     # --- dynamics -----------------------------------------------------------------------------------------------------
 

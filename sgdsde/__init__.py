@@ -34,7 +34,9 @@ if TYPE_CHECKING:  # the same names once more, for type checkers; tests/smoke/te
         to_ito as to_ito,
         to_stratonovich as to_stratonovich,
     )
+    from sgdsde.models import losses as losses
     from sgdsde.random import Brownian as Brownian, iterated_integrals as iterated_integrals
+    from sgdsde.run.choosing import choose_method as choose_method
     from sgdsde.run.solution import Solution as Solution
     from sgdsde.run.solving import solve as solve
     from sgdsde.schemes import Scheme as Scheme, methods as methods
@@ -59,6 +61,7 @@ _NAMES = {  # public name -> module that holds it; a module that holds itself is
     # running
     "solve": "sgdsde.run.solving",
     "Solution": "sgdsde.run.solution",
+    "choose_method": "sgdsde.run.choosing",
     "methods": "sgdsde.schemes",
     "Scheme": "sgdsde.schemes",
     "warmup": "sgdsde.cli.warmup",
@@ -68,6 +71,7 @@ _NAMES = {  # public name -> module that holds it; a module that holds itself is
     # SGD
     "SGD": "sgdsde.sgd",
     "optimizers": "sgdsde.sgd",
+    "losses": "sgdsde.models",
     "schedules": "sgdsde.sgd",
     "compare": "sgdsde.comparison",
     "FluctuationDissipation": "sgdsde.comparison",

@@ -1,7 +1,8 @@
 """Models with per-sample gradients as compiled kernels: what SGD and its SDE descend.
 
 Offers `DeepLinear` (any depth, matrix factorisation), `Product` (one input, one output, everything from moments of the
-data) and `Model`, the protocol of a new one. Nothing is compiled before a model is used.
+data), `MLP` (six activations, three losses), `LinearRegression`, `LogisticRegression`, `SoftmaxRegression`, and
+`Model`, the protocol of a new one; and `losses`. Nothing is compiled before a model is used.
 """
 
 from __future__ import annotations
@@ -10,7 +11,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sgdsde.models import losses as losses
     from sgdsde.models.deep_linear import DeepLinear as DeepLinear
+    from sgdsde.models.linear_models import LinearRegression as LinearRegression
+    from sgdsde.models.linear_models import LogisticRegression as LogisticRegression
+    from sgdsde.models.linear_models import SoftmaxRegression as SoftmaxRegression
+    from sgdsde.models.mlp import MLP as MLP
     from sgdsde.models.model import Model as Model
     from sgdsde.models.population import Population as Population
     from sgdsde.models.population import uw_gauss as uw_gauss
@@ -19,17 +25,23 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "DeepLinear": "deep_linear",
+    "LinearRegression": "linear_models",
+    "LogisticRegression": "linear_models",
+    "MLP": "mlp",
     "Model": "model",
     "Population": "population",
     "Product": "product",
+    "SoftmaxRegression": "linear_models",
     "uw_gauss": "population",
     "uw_label": "population",
 }
 
-__all__ = ["DeepLinear", "Model", "Population", "Product", "uw_gauss", "uw_label"]
+__all__ = [*_NAMES, "losses"]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "losses":
+        return import_module("sgdsde.models.losses")
     if name not in _NAMES:
         raise AttributeError(f"module 'sgdsde.models' has no attribute {name!r}")
     value = getattr(import_module(f"sgdsde.models.{_NAMES[name]}"), name)

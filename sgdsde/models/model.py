@@ -12,6 +12,13 @@ CORRECTION, p likewise, or None                     (σ²ρ/2)∇Tr Σ = (s²/2)
 STEP, p likewise                                    discrete SGD in place: θ' = (1 - 2hγ)θ - h·(batch mean of ∇ℓ_i),
                                                     h = learning rate, aux (S, B) the indices of the batch
 TRACK, p = [γ, *q, *numbers of the generator]       the charge law, the rows of `charge_rows`
+
+Second derivatives and norms, where a model has kernels for them (else they come from differences, or from gradients of
+single samples):
+
+HESSIAN(out[d], theta[d], v[d], c[N], q, data, work)   out = Σ_i c_i H_i v, H_i = ∇²ℓ_i
+LOSSES, as `traces`                                    out_i = Tr H_i
+LOSSES, as `norms`                                     out_i = ‖∇ℓ_i‖²
 """
 
 from __future__ import annotations
@@ -26,14 +33,20 @@ from sgdsde import _check
 from sgdsde._abi import INITIAL, VECTOR
 from sgdsde._errors import ArgumentError, ModelError
 
-__all__ = ["LOSSES", "SAMPLE", "WEIGHTED", "Compiled", "Model", "Samples"]
+__all__ = ["HESSIAN", "LOSSES", "SAMPLE", "WEIGHTED", "Compiled", "Model", "Samples"]
 
 WEIGHTED = types.void(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR)
 SAMPLE = types.void(VECTOR, VECTOR, types.int64, VECTOR, VECTOR, VECTOR)
 LOSSES = types.void(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR)
+HESSIAN = types.void(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR)
 
 SAMPLES_AT_ONCE = 256
-"""Gradients that streaming functions hold at a time."""
+"""Gradients that streaming functions hold at a time, where they are short."""
+NUMBERS_AT_ONCE = 2**22
+"""Numbers that the gradients held at a time may have together: 32 MiB."""
+
+DIFFERENCE = float(np.finfo(float).eps) ** (1 / 3)
+"""Step of a central difference of gradients, relative to 1 + ‖θ‖."""
 
 
 class Samples(NamedTuple):
@@ -60,6 +73,9 @@ class Compiled(NamedTuple):
     increment: Any
     correction: Any | None
     step: Any
+    hessian: Any | None = None
+    traces: Any | None = None
+    norms: Any | None = None
 
 
 class Model:
@@ -170,9 +186,7 @@ class Model:
         """ℓ_i(θ), shape (N,)."""
         theta = self.check_theta(theta, one=True)
         self._needs_samples(samples, "losses")
-        out = np.empty(samples.n)
-        self.compiled().losses(out, theta, samples.numbers, samples.data, self._scratch(samples))
-        return out
+        return self._for_each(self.compiled().losses, theta, samples)
 
     def loss(self, theta: Any, samples: Samples) -> np.ndarray:
         """L(θ) = mean of ℓ_i, without weight decay, shape (...) for θ of shape (..., d)."""
@@ -218,6 +232,57 @@ class Model:
             var += np.square(turn(g)).sum(axis=0)
         return turn(mean[None])[0], var / samples.n
 
+    def gradient_norms(self, theta: Any, samples: Samples) -> np.ndarray:
+        """‖∇ℓ_i(θ)‖², shape (N,); their mean less ‖∇L‖² is Tr Σ."""
+        theta = self.check_theta(theta, one=True)
+        self._needs_samples(samples, "norms of gradients")
+        kernel = self.compiled().norms
+        if kernel is None:
+            rows = self._centred(theta, np.zeros(self.dim), samples)
+            return np.concatenate([np.square(g).sum(axis=1) for g in rows])
+        return self._for_each(kernel, theta, samples)
+
+    def hessian_vector(self, theta: Any, v: Any, samples: Samples, c: Any = None) -> np.ndarray:
+        """Σ_i c_i ∇²ℓ_i(θ) v, shape (d,); ∇²L v without c.
+
+        Parameters
+        ----------
+        theta, v : array_like of shape (d,)
+        samples : Samples
+        c : array_like of shape (N,), optional
+            Weights of the samples, 1/N each when not given.
+
+        Notes
+        -----
+        Two passes over the samples where the model has a kernel. Elsewhere the central difference of two weighted
+        gradients, θ moved by eps^(1/3)(1 + ‖θ‖) each way: its relative error is some 1e-10.
+        """
+        theta = self.check_theta(theta, one=True)
+        v = _check.array("v", v, (self.dim,), finite=False)
+        self._needs_samples(samples, "second derivatives")
+        c = np.full(samples.n, 1.0 / samples.n) if c is None else _check.array("c", c, (samples.n,), finite=False)
+        kernel = self.compiled().hessian
+        if kernel is None:
+            length = float(np.linalg.norm(v))
+            if length == 0.0:
+                return np.zeros(self.dim)
+            step = DIFFERENCE * (1.0 + float(np.linalg.norm(theta))) / length
+            ahead, behind = (self.weighted_gradient(theta + s * step * v, c, samples) for s in (1.0, -1.0))
+            return (ahead - behind) / (2.0 * step)
+        out = np.empty(self.dim)
+        kernel(out, theta, v, c, samples.numbers, samples.data, self._scratch(samples))
+        return out
+
+    def hessian_trace(self, theta: Any, samples: Samples) -> float:
+        """Tr ∇²L(θ): exact where the model has a kernel, elsewhere from d products of `hessian_vector`."""
+        theta = self.check_theta(theta, one=True)
+        self._needs_samples(samples, "second derivatives")
+        kernel = self.compiled().traces
+        if kernel is None:
+            units = np.eye(1, self.dim).ravel()
+            return float(sum(self.hessian_vector(theta, np.roll(units, k), samples)[k] for k in range(self.dim)))
+        return float(self._for_each(kernel, theta, samples).mean())
+
     def covariance(self, theta: Any, samples: Samples, block: str | None = None) -> np.ndarray:
         """Σ = (1/N)Σ_i (g_i - ḡ)(g_i - ḡ)ᵀ, (d, d), or its diagonal block for the array named `block`."""
         at = slice(None) if block is None else self.places()[_check.choice("block", block, self.shapes)]
@@ -235,8 +300,9 @@ class Model:
         return g.T / np.sqrt(samples.n)
 
     def _centred(self, theta: Any, mean: np.ndarray, samples: Samples) -> Any:
-        for start in range(0, samples.n, SAMPLES_AT_ONCE):
-            stop = min(samples.n, start + SAMPLES_AT_ONCE)
+        rows = max(1, min(SAMPLES_AT_ONCE, NUMBERS_AT_ONCE // self.dim))
+        for start in range(0, samples.n, rows):
+            stop = min(samples.n, start + rows)
             yield self.per_sample_gradients(theta, samples, start, stop) - mean
 
     def _each(self, theta: Any, function: Callable[[np.ndarray], Any], shape: tuple[int, ...]) -> Any:
@@ -256,6 +322,12 @@ class Model:
             return _check.array("transform's result", transform(g), g.shape, finite=False)
 
         return turned
+
+    def _for_each(self, kernel: Any, theta: np.ndarray, samples: Samples) -> np.ndarray:
+        """One number for each sample, by a kernel of signature LOSSES."""
+        out = np.empty(samples.n)
+        kernel(out, theta, samples.numbers, samples.data, self._scratch(samples))
+        return out
 
     def _scratch(self, samples: Samples) -> np.ndarray:
         return np.empty(sum(self.work(samples.n)))

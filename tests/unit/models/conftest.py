@@ -2,8 +2,46 @@
 
 import numpy as np
 import pytest
+from scipy.special import log_ndtr, logsumexp
 
-from sgdsde.models import DeepLinear, Product
+from sgdsde.models import MLP, DeepLinear, LinearRegression, LogisticRegression, Product, SoftmaxRegression
+
+PHI = {
+    "identity": lambda z: z,
+    "tanh": np.tanh,
+    "sigmoid": lambda z: 1 / (1 + np.exp(-z)),
+    "relu": lambda z: np.maximum(z, 0),
+    "leaky_relu": lambda z: np.where(z > 0, z, 0.2 * z),
+    "gelu": lambda z: z * np.exp(log_ndtr(z)),
+}
+
+
+def perceptron(model, theta, X):
+    """The outputs of an MLP, (N, K)."""
+    arrays = model.unflatten(theta)
+    a = X
+    for l in range(1, model.depth + 1):
+        z = a @ arrays[f"W{l}"].T + arrays.get(f"b{l}", 0.0)
+        a = z if l == model.depth else PHI[model.activation](z)
+    return a
+
+
+def loss_of_outputs(loss, o, Y):
+    """A loss by its formula, (N,)."""
+    if loss == "squared":
+        return np.square(o - Y).sum(axis=1)
+    if loss == "logistic":
+        return np.logaddexp(0.0, -(2.0 * Y - 1.0) * o).sum(axis=1)
+    chosen = np.take_along_axis(o, Y[:, None], 1)[:, 0] if Y.ndim == 1 else (Y * o).sum(axis=1)
+    return logsumexp(o, axis=1) - chosen
+
+
+def targets(loss, rng, n, k):
+    if loss == "squared":
+        return rng.standard_normal((n, k))
+    if loss == "logistic":
+        return rng.integers(0, 2, (n, k))
+    return rng.integers(0, k, n) if n % 2 else rng.dirichlet(np.ones(k), n)
 
 
 class Case:
@@ -11,14 +49,18 @@ class Case:
 
     def __init__(self, model, n, seed=0):
         rng = np.random.default_rng(seed)
-        n_in, n_out = (model.dims[0], model.dims[-1]) if isinstance(model, DeepLinear) else (1, 1)
+        n_in, n_out = (1, 1) if isinstance(model, Product) else (model.dims[0], model.dims[-1])
         self.model, self.n = model, n
-        self.X, self.Y = rng.standard_normal((n, n_in)), rng.standard_normal((n, n_out))
+        loss = model.loss_function.name if isinstance(model, MLP) else "squared"
+        self.X, self.Y = rng.standard_normal((n, n_in)), targets(loss, rng, n, n_out)
         self.theta = rng.standard_normal(model.dim)
         self.samples = model.samples(self.X, self.Y)
         self.rng = rng
 
     def loss_of(self, theta):
+        if isinstance(self.model, MLP):
+            outputs = perceptron(self.model, theta, self.X)
+            return self.model.scale * loss_of_outputs(self.model.loss_function.name, outputs, self.Y)
         if isinstance(self.model, DeepLinear):
             f = self.X
             for W in self.model.unflatten(theta).values():
@@ -59,7 +101,19 @@ MODELS = {
     "uw": (Product(), 9),
     "two chains of three": (Product(width=2, depth=3, scale=0.5), 8),
     "one factor": (Product(width=3, depth=1), 4),
+    "tanh": (MLP([3, 4, 2]), 9),
+    "tanh, three layers, softmax": (MLP([2, 3, 4, 3], loss="softmax", scale=0.5), 11),
+    "tanh, many samples": (MLP([3, 9, 2], biases=False), 1300),
+    "relu": (MLP([3, 5, 4, 2], "relu"), 150),
+    "leaky relu, labels": (MLP([3, 4, 1], "leaky_relu", slope=0.2, loss="logistic"), 20),
+    "sigmoid, rows of probabilities": (MLP([2, 3, 3, 2], "sigmoid", loss="softmax"), 8),
+    "gelu": (MLP([3, 4, 3, 2], "gelu", loss="logistic"), 140),
+    "identity with biases": (MLP([3, 2, 4, 2], "identity"), 6),
+    "least squares": (LinearRegression(3, 2, scale=0.5), 7),
+    "logistic regression": (LogisticRegression(4), 30),
+    "softmax regression": (SoftmaxRegression(3, 4), 31),
 }
+NETWORKS = [name for name, (model, _) in MODELS.items() if isinstance(model, MLP)]
 
 
 @pytest.fixture
@@ -69,5 +123,12 @@ def make_case():
 
 @pytest.fixture(params=list(MODELS), scope="module")
 def case(request):
+    model, n = MODELS[request.param]
+    return Case(model, n)
+
+
+@pytest.fixture(params=NETWORKS, scope="module")
+def network(request):
+    """A case of an MLP."""
     model, n = MODELS[request.param]
     return Case(model, n)

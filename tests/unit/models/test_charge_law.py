@@ -44,11 +44,12 @@ def generators(case):
         return
     for kind in range(3):
         factors = []
-        for n, m in model.shapes.values():
+        grids = [(*shape, 1)[:2] for shape in model.shapes.values()]
+        for n, m in grids:
             L, R = rng.standard_normal((n, n)), rng.standard_normal((m, m))
             pair = [(L + L.T, None), (None, R + R.T), (2.0 * np.eye(n), R + R.T)][(kind + len(factors)) % 3]
             factors.append(pair)
-        yield Generator.layered(list(model.shapes.values()), factors)
+        yield Generator.layered(grids, factors)
 
 
 def test_rows_are_those_of_the_dense_formulas(case):

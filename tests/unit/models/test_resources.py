@@ -8,7 +8,8 @@ from numba.core.runtime import _nrt_python, rtsys
 from sgdsde._abi import BLOCK, CORRECTION, INCREMENT, INTS, STEP, TRACK, VECTOR
 from sgdsde._jit import kernel_uncached
 from sgdsde.algebra import Generator, scaling
-from sgdsde.models import DeepLinear
+from sgdsde.models import MLP, DeepLinear
+from sgdsde.models.charge_rows import CHARGE_ROWS
 
 GUARD = 64
 F = types.FunctionType
@@ -34,10 +35,10 @@ def repeat(increment, correction, step, track, out, x, t, h, v, aux, acc, status
 
 def generator(model):
     """One that acts on all layers from both sides, by whole matrices."""
-    if not isinstance(model, DeepLinear):
+    if not isinstance(model, (DeepLinear, MLP)):
         return scaling(model.dim)
-    sides = [tuple(np.ones((k, k)) for k in shape) for shape in model.shapes.values()]
-    return Generator.layered(list(model.shapes.values()), sides)
+    grids = [(*shape, 1)[:2] for shape in model.shapes.values()]
+    return Generator.layered(grids, [tuple(np.ones((k, k)) for k in grid) for grid in grids])
 
 
 def call(case, which, n, work, columns=2, batch=3):
@@ -47,8 +48,8 @@ def call(case, which, n, work, columns=2, batch=3):
     aux = np.arange(batch * columns, dtype=float).reshape(batch, columns) % case.n
     repeat(
         made.increment, made.correction, made.step, watcher.kernel, np.zeros_like(x), x, np.zeros(columns),
-        np.full(columns, 1e-6), np.ones((case.n, columns)), aux, np.zeros((9, columns)), np.zeros(columns, np.int64),
-        work, case.p(), case.samples.data, watcher.p, which, n,
+        np.full(columns, 1e-6), np.ones((case.n, columns)), aux, np.zeros((CHARGE_ROWS, columns)),
+        np.zeros(columns, np.int64), work, case.p(), case.samples.data, watcher.p, which, n,
     )  # fmt: skip
 
 
@@ -78,15 +79,21 @@ def test_no_kernel_writes_beyond_its_scratch(case, name, batch):
 
 
 def test_the_other_kernels_keep_to_it_too(case):
-    made, d = case.model.compiled(), case.model.dim
-    size = sum(case.model.work(case.n))
-    for run in (
-        lambda w: made.weighted(np.zeros(d), case.theta, np.ones(case.n), case.samples.numbers, case.samples.data, w),
-        lambda w: made.sample(np.zeros(d), case.theta, 0, case.samples.numbers, case.samples.data, w),
-        lambda w: made.losses(np.zeros(case.n), case.theta, case.samples.numbers, case.samples.data, w),
-    ):
+    made, theta, n = case.model.compiled(), case.theta, case.n
+    size = sum(case.model.work(n))
+    one, each, q, data = np.zeros(theta.size), np.zeros(n), case.samples.numbers, case.samples.data
+    calls = {
+        made.weighted: (one, theta, np.ones(n), q, data),
+        made.sample: (one, theta, 0, q, data),
+        made.losses: (each, theta, q, data),
+        made.hessian: (one, theta, theta, np.ones(n), q, data),
+        made.traces: (each, theta, q, data),
+        made.norms: (each, theta, q, data),
+    }
+    for kernel, arguments in calls.items():
         memory = np.full(size + 2 * GUARD, 3.25)
-        run(memory[GUARD : GUARD + size])
+        if kernel is not None:
+            kernel(*arguments, memory[GUARD : GUARD + size])
         assert (memory[:GUARD] == 3.25).all() and (memory[GUARD + size :] == 3.25).all()
 
 

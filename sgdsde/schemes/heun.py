@@ -5,8 +5,8 @@
 
 a: Stratonovich drift. Averaging b over both ends gives ½Σ_jk (b_j·∇)b_k ΔW_j ΔW_k, the commutative Milstein term of
 the Stratonovich calculus, so the strong order is 1.0 for scalar, diagonal, commutative and additive noise, and 0.5 for
-general noise, where the Lévy areas are missing; weak order 1.0. With no noise it is Heun's method, of order 2. Two
-evaluations of the increment.
+general noise, where the Lévy areas are missing; weak order 1.0, 2.0 for additive noise. With no noise it is Heun's
+method, of order 2. Two evaluations of the increment.
 
 Not for: Itô equations (it would converge to the solution of another equation): convert with `to_stratonovich`. Only
 additive noise is taken from either calculus. It does not keep quadratic invariants; a charge gets an error of O(h).
@@ -47,7 +47,7 @@ SCHEME = Scheme(
     step,
     calculus=("stratonovich",),
     strong={kind: 0.5 if kind == "general" else 1.0 for kind in NOISE_KINDS},
-    weak=dict.fromkeys(NOISE_KINDS, 1.0),
+    weak={kind: 2.0 if kind == "additive" else 1.0 for kind in NOISE_KINDS},
     work=lambda d, m: (0, 2 * d + 1),
     evaluations="2",
     ode_order=2,

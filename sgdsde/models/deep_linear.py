@@ -159,13 +159,40 @@ class DeepLinear(Model):
             return None
         from sgdsde.models import deep_linear_charge as charge
 
-        numbers = [np.array([generator.norm])]
-        for pair in layers:
-            kinds, values = zip(*(_packed_factor(m) for m in pair))
-            numbers += [np.array(kinds, dtype=np.float64), *values]
         samples = self.samples(X, Y)
-        p = np.concatenate([[_check.number("gamma", gamma, least=0.0)], samples.numbers, *numbers])
+        head = [[_check.number("gamma", gamma, least=0.0)], samples.numbers, [generator.norm]]
+        p = np.concatenate([*head, *_packed(layers)])
         return Watcher(charge.charge_law, p, samples.data, CHARGE_ROWS, self.work(samples.n))
+
+    def charge_traces(self, generators: Sequence[Generator], X: Any, Y: Any) -> Watcher | None:
+        """Tr[ΣA] of generators that act on each layer as W ↦ L W + W R, all in one pass over the samples."""
+        found = [generator.layers(self._matrices) for generator in generators]
+        layers = [one for one in found if one is not None]
+        if len(layers) < len(found):
+            return None
+        from sgdsde.models.deep_linear_passes import CHUNK
+        from sgdsde.models.deep_linear_traces import traces
+
+        samples = self.samples(X, Y)
+        used = np.zeros((self.depth, 2))
+        for one in layers:
+            used += [[m is not None for m in pair] for pair in one]
+        used = np.minimum(used, 1.0)
+        rows, widest = min(samples.n, CHUNK), max(self.dims)
+        squares = int((used * np.square([(n, m) for n, m in self._matrices])).sum())
+        spare = max(rows * widest + widest**2, *(n * m for n, m in self._matrices))
+        work = samples.n + 2 * self.dim + squares + rows * sum(self.dims[1:]) + spare
+        p = np.concatenate([samples.numbers, used.ravel(), *(part for one in layers for part in _packed(one))])
+        return Watcher(traces, p, samples.data, len(layers), (work, 0))
+
+
+def _packed(layers: list[tuple[np.ndarray | None, np.ndarray | None]]) -> list[np.ndarray]:
+    """What `deep_linear_charge` reads of one generator."""
+    numbers: list[np.ndarray] = []
+    for pair in layers:
+        kinds, values = zip(*(_packed_factor(m) for m in pair))
+        numbers += [np.array(kinds, dtype=np.float64), *values]
+    return numbers
 
 
 def _packed_factor(matrix: np.ndarray | None) -> tuple[int, np.ndarray]:

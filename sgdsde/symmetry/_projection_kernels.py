@@ -11,12 +11,31 @@ from sgdsde._errors import OK
 from sgdsde._jit import inline, kernel
 from sgdsde._views import matrix, rest, vector
 from sgdsde.models.charge_rows import CHARGE_ROWS, SUM_H_TRACE
-from sgdsde.symmetry._projection_solver import HEADER, ROW, form_of, moved
+from sgdsde.symmetry._projection_solver import AVERAGE, HEADER, ROW, TOGETHER, form_of, moved
 from sgdsde.symmetry.forms import quadratic
 
 __all__ = ["move", "project"]
 
 _track = function_at(TRACK)
+
+
+@inline
+def _traces(acc, a, rows, x0, x, t, h, p, data, work):
+    """The first `rows` rows of the TRACK kernel of generator a from x0, or the average of those from x0 and from x."""
+    n = x.shape[1]
+    acc = matrix(acc, 0, rows, n)
+    at = HEADER + ROW * a
+    track = _track(int(p[at + 4]), int(p[at + 5]), int(p[at + 6]))
+    numbers = vector(p, int(p[at + 2]), int(p[at + 3]))
+    for i in range(rows):
+        for b in range(n):
+            acc[i, b] = 0.0
+    track(acc, x0, x, t, h, numbers, data, work)
+    if p[AVERAGE] != 0.0:
+        track(acc, x, x, t, h, numbers, data, work)
+        for i in range(rows):
+            for b in range(n):
+                acc[i, b] *= 0.5
 
 
 @inline
@@ -26,29 +45,25 @@ def _targets(target, x0, x, t, h, p, data, work):
     Tr[ΣA_a] is that of x0, or the average of those of x0 and x.
     """
     k, n = target.shape
-    acc, tail = matrix(work, 0, CHARGE_ROWS, n), rest(work, CHARGE_ROWS * n)
-    decay, strength, average = p[1], p[2], p[3]
+    rows = max(k, CHARGE_ROWS)
+    acc, tail = matrix(work, 0, rows, n), rest(work, rows * n)
+    decay, strength, together = p[1], p[2], p[TOGETHER] != 0.0
     for a in range(k):
-        row = HEADER + ROW * a
         goal = vector(target, a * n, n)
         quadratic(goal, x0, form_of(p, a))
         if decay != 0.0:
             for b in range(n):
                 goal[b] *= np.exp(-decay * h[b])
-        if strength != 0.0:
-            for i in range(CHARGE_ROWS):
-                for b in range(n):
-                    acc[i, b] = 0.0
-            track = _track(int(p[row + 4]), int(p[row + 5]), int(p[row + 6]))
-            numbers = vector(p, int(p[row + 2]), int(p[row + 3]))
-            track(acc, x0, x, t, h, numbers, data, tail)
-            share = strength
-            if average != 0.0:
-                track(acc, x, x, t, h, numbers, data, tail)
-                share *= 0.5
-            for b in range(n):
-                phi = -np.expm1(-decay * h[b]) / (decay * h[b]) if decay != 0.0 else 1.0
-                goal[b] += phi * share * acc[SUM_H_TRACE, b]
+        if strength == 0.0:
+            continue
+        if not together:
+            _traces(acc, a, CHARGE_ROWS, x0, x, t, h, p, data, tail)
+        elif a == 0:
+            _traces(acc, 0, k, x0, x, t, h, p, data, tail)
+        row = a if together else SUM_H_TRACE
+        for b in range(n):
+            phi = -np.expm1(-decay * h[b]) / (decay * h[b]) if decay != 0.0 else 1.0
+            goal[b] += phi * strength * acc[row, b]
 
 
 @inline

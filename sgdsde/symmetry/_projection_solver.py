@@ -1,8 +1,9 @@
 """Compiled orbit projection, one column: along its orbit until its charges are what they must be.
 
-p = [K, 4γ, 2σ²ρ, 1 for the average of two rates, 1 for one diagonal generator (its form one vector of d numbers), then
-for each of K generators the row (‖A‖, where its form starts, where the numbers of its TRACK kernel start, how many,
-three words of its address), then forms (as `forms.encode` writes them) and numbers]. The address is zero where 2σ²ρ is.
+p = [K, 4γ, 2σ²ρ, 1 for the average of two rates, 1 for one diagonal generator (its form one vector of d numbers), 1
+for traces of all generators from one TRACK kernel (that of the first), then for each of K generators the row (‖A‖,
+where its form starts, where the numbers of its TRACK kernel start, how many, three words of its address), then forms
+(as `forms.encode` writes them) and numbers]. Addresses are zero where 2σ²ρ is.
 
 Newton's method on the group. At y, a small element exp(Σ δ_a A_a) changes C_a = yᵀA_a y by 2Σ_b K_ab δ_b,
 K_ab = ⟨A_a y, A_b y⟩; y is replaced by exp(Σ δ_a A_a)y with Kδ = ½(target - C), and all starts again from there. The
@@ -19,10 +20,10 @@ from sgdsde._jit import inline
 from sgdsde._views import matrix, rest, vector
 from sgdsde.symmetry.forms import DENSE, DIAGONAL, LEFT, RIGHT
 
-__all__ = ["HEADER", "ROW", "form_of", "moved", "solver_size"]
+__all__ = ["AVERAGE", "HEADER", "ROW", "TOGETHER", "form_of", "moved", "solver_size"]
 
-HEADER, ROW = 5, 7
-ONE_DIAGONAL = 4
+HEADER, ROW = 6, 7
+AVERAGE, ONE_DIAGONAL, TOGETHER = 3, 4, 5
 EPS = 2.0**-52
 STOP = 4 * EPS
 """Errors of all charges below this times ‖A‖‖θ‖² are rounding."""

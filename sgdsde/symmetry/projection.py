@@ -62,8 +62,9 @@ class OrbitProjection:
     Notes
     -----
     Newton's method on the group, column by column to rounding, 2 to 4 iterations of K products A_aθ and a K × K
-    system; e^{λA} acts by layers, without a d × d matrix. Tr[ΣA_a] costs a pass over all samples for each generator:
-    in compiled code where the model has a kernel for the charge law of the generator, otherwise in Python. A path
+    system; e^{λA} acts by layers, without a d × d matrix. Tr[ΣA_a] costs a pass over all samples for each generator,
+    for those of `DeepLinear` one pass for all: in compiled code where the model has a kernel for the charge law of the
+    generator, otherwise in Python. A path
     whose target cannot be reached on its orbit (‖θ‖² of a θ that is zero, say) stops with the status of a projection
     that did not converge, and keeps the state before the step.
 
@@ -173,12 +174,12 @@ class OrbitProjection:
             self._check_factor(self.problem, equation)
             if self.problem.noise_scale > 0.0:
                 laws = [ChargeLaw(charge, self.problem) for charge in self.charges]
-                tracks = [_track(law) for law in laws]
+                tracks = _together(self.problem, self.generators) or [_track(law) for law in laws]
         k, data = len(self.charges), np.zeros(0)
         for track in tracks:
-            data = track.data if track.data.size > data.size else data
+            data = track.data if track.data.size > data.size else data  # of those that read any, the problem's
         fixed, per_path = (max((track.work[i] for track in tracks), default=0) for i in (0, 1))
-        work = max(fixed, solver_size.py_func(self.dim, k)), per_path + k + _rows()
+        work = max(fixed, solver_size.py_func(self.dim, k)), per_path + k + max(k, _rows())
         return Watcher(project, self._numbers(tracks), data, 0, work, (tracks, laws))
 
     def _numbers(self, tracks: list[Watcher]) -> np.ndarray:
@@ -190,12 +191,12 @@ class OrbitProjection:
         strength = 0.0 if self.problem is None or not tracks else 2.0 * float(self.problem.noise_scale)
         plain = [_plain(a) for a in self.generators]
         one = k == 1 and len(plain[0].parts) == 1 and isinstance(plain[0].parts[0][1], Diagonal)
-        head = [float(k), 4.0 * gamma, strength, float(self.rate == "average"), float(one)]
+        head = [float(k), 4.0 * gamma, strength, float(self.rate == "average"), float(one), float(0 < len(tracks) < k)]
         forms_ = [forms.encode(a) for a in plain]
-        numbers = [track.p for track in tracks] or [np.zeros(0)] * k
+        numbers = [track.p for track in tracks] + [np.zeros(0)] * (k - len(tracks))
         table, at = np.zeros((k, ROW)), HEADER + k * ROW
         for a in range(k):
-            words = address(tracks[a].kernel, TRACK) if tracks else (0, 0, 0)
+            words = address(tracks[a].kernel, TRACK) if a < len(tracks) else (0, 0, 0)
             start = at + forms_[a].size
             table[a] = self.generators[a].norm, at, start, numbers[a].size, *words
             at = start + numbers[a].size
@@ -239,6 +240,13 @@ def _rows() -> int:
     from sgdsde.models.charge_rows import CHARGE_ROWS
 
     return CHARGE_ROWS
+
+
+def _together(problem: Any, generators: tuple[Generator, ...]) -> list[Watcher]:
+    """One kernel for the traces of all of several generators, where the model has one."""
+    together = getattr(problem.model, "charge_traces", None)
+    found = together(generators, problem.X, problem.Y) if together is not None and len(generators) > 1 else None
+    return [] if found is None else [found]
 
 
 def _track(law: ChargeLaw) -> Watcher:

@@ -143,6 +143,23 @@ def test_a_model_without_a_kernel_for_its_law(make_two_layer):
         assert relative(charge, x, wanted).max() < 1e-14
 
 
+@pytest.mark.parametrize("model, generators", [CASES["every B"], CASES["two hidden layers"]])
+def test_traces_of_all_generators_in_one_pass_are_those_of_each(model, generators):
+    n = 1100  # more samples than a pass takes at once
+    data = RNG.standard_normal((n, model.dims[0])), RNG.standard_normal((n, model.dims[-1]))
+    problem = sg.SGD(model, *data, learning_rate=0.1)
+    watcher = model.charge_traces(generators, problem.X, problem.Y)
+    x, h = RNG.standard_normal((model.dim, 2)), np.array([0.5, 0.25])
+    acc, work = np.ones((len(generators), 2)), np.full(watcher.work[0] + 4, 7.25)
+    for _ in range(2):
+        watcher.kernel(acc, x, x, np.zeros(2), h, watcher.p, watcher.data, work[:-4])
+    assert watcher.rows == len(generators) and (work[-4:] == 7.25).all()
+    for a, row in zip(generators, acc):
+        trace = [a.eigenvalues @ problem.gradient_moments(theta, transform=a.to_eigenbasis)[1] for theta in x.T]
+        assert row == pytest.approx(1.0 + 2 * h * trace, rel=1e-11, abs=1e-9)
+    assert model.charge_traces([sg.Generator.from_matrix(np.ones((model.dim,) * 2))], problem.X, problem.Y) is None
+
+
 # --- runs -------------------------------------------------------------------------------------------------------------
 
 

@@ -23,7 +23,7 @@ LOSSES, as `norms`                                     out_i = ‖∇ℓ_i‖²
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,6 +124,13 @@ class Model:
         """How far a step of the SDE may go: an OBSERVE kernel of one row as a Watcher, for `step_size="auto"`.
 
         The row is δ in (0, 1], and a step is δ·dt long. None where the model has no rule.
+        """
+        return None
+
+    def charge_traces(self, generators: Sequence[Any], X: Any, Y: Any) -> Any:
+        """A TRACK kernel with a row Σ h·Tr[ΣA] for each generator as a Watcher; None where it has none for all of them.
+
+        For what needs the traces of several generators and no more: they may share one pass over the samples.
         """
         return None
 

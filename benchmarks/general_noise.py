@@ -32,9 +32,10 @@ def diffusion(t, y, B):
     G = np.empty((d, m))
     for i in range(d):
         for j in range(m):
-            G[i, j] = 0.0
+            total = 0.0
             for k in range(d):
-                G[i, j] += B[i, j, k] * y[k]
+                total += B[i, j, k] * y[k]
+            G[i, j] = total
     return G
 
 

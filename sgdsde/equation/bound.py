@@ -43,7 +43,7 @@ class BoundSDE:
         What was bound.
     form : str
         Layout of the diffusion's return: 'column' (d,) with m = 1, 'diagonal' (d,) with m = d, 'matrix' (d, m).
-    has_derivative : bool
+    has_derivative, exact_correction : bool
         Whether the INCREMENT takes the extended noise (`sgdsde.equation.derivative`). `Kernels.work` then has room for
         it, in front of what the increment itself needs.
     """
@@ -53,9 +53,10 @@ class BoundSDE:
     def __init__(self, sde: SDE, t0: float, y0: np.ndarray, args: tuple[Any, ...], noise_dim: int, form: str) -> None:
         self.sde, self.t0, self.y0, self.args, self.form = sde, t0, y0, args, form
         self.dim, self.noise_dim, self.noise, self.calculus = sde.dim, noise_dim, sde.noise, sde.calculus
-        self.has_derivative = sde.derivative is not None
+        self.has_derivative = self.exact_correction = sde.derivative is not None
         self._columns: Any = None
         self._diagonal: bool | None = None
+        self._in_python = False
         self._checked: tuple[Any, str, str] | None = None
 
     def __repr__(self) -> str:
@@ -114,7 +115,8 @@ class BoundSDE:
         if made.increment is not None:
             kernels = Kernels(made.increment, None, *pack(held), work=(made.work, 0))
             at_fault, reason = self._disagreement(kernels)
-        if kernels is None or reason:
+        self._in_python = kernels is None or bool(reason)
+        if kernels is None or self._in_python:
             _warn_once(at_fault, getattr(self.sde, at_fault), reason)
             kernels = self._python_kernels()
         if self.has_derivative:
@@ -126,6 +128,19 @@ class BoundSDE:
         from sgdsde.equation.differences import with_correction
 
         return with_correction(self, kernels)
+
+    def columns_kernel(self) -> Any:
+        """The COLUMNS kernel that reads what the kernels made last read (`sgdsde.equation.columns`)."""
+        if self._in_python:
+            from sgdsde.equation.python_increment import python_columns
+
+            return python_columns
+        if self.form != MATRIX:
+            return None
+        from sgdsde.equation.columns import compile_columns
+
+        names = ("drift", "diffusion", *(("derivative",) if self.has_derivative else ()))
+        return compile_columns(unwrap(self.sde.diffusion), tuple(self._compiled()[1]), names, self.dim, self.noise_dim)
 
     def _compiled(self) -> tuple[Compiled, Sequence[Any]]:
         """The increment, and what it reads: args and the values of partials."""

@@ -100,6 +100,7 @@ class ConvertedEquation:
         self.dim, self.noise_dim, self.noise = equation.dim, equation.noise_dim, equation.noise
         self.block = equation.block
         self.has_derivative = getattr(equation, "has_derivative", False)
+        self.exact_correction = getattr(equation, "exact_correction", False)
 
     def kernels(self, *, correction: bool = False) -> Kernels:
         """Kernels of the equation with its drift converted; the CORRECTION is the same in both calculi."""
@@ -110,6 +111,11 @@ class ConvertedEquation:
         if self.has_derivative:  # a step's extended noise, and that of the correction inside the increment
             per_path *= 2
         return base._replace(increment=increment, work=(fixed, per_path + self.dim))
+
+    def columns_kernel(self) -> Any:
+        """The COLUMNS kernel of the equation: noise is not converted."""
+        own = getattr(self.equation, "columns_kernel", None)
+        return own() if own is not None else None
 
     def __repr__(self) -> str:
         return f"to_{self.calculus}({self.equation!r})"

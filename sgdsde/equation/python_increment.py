@@ -15,10 +15,10 @@ from typing import Any
 import numba
 import numpy as np
 
-from sgdsde._abi import INCREMENT
+from sgdsde._abi import CORRECTION, INCREMENT
 from sgdsde._jit import kernel
 
-__all__ = ["PythonColumns", "python_increment"]
+__all__ = ["PythonColumns", "python_columns", "python_increment"]
 
 _registered: weakref.WeakValueDictionary[int, PythonColumns] = weakref.WeakValueDictionary()
 _numbers = itertools.count(1)
@@ -67,6 +67,12 @@ class PythonColumns:
             if len(v) > m and self.double_sum is not None:
                 out[:, b] += self.double_sum(float(t[b]), x[:, b].copy(), g, v[m:, b])
 
+    def columns(self, out: np.ndarray, x: np.ndarray, t: np.ndarray) -> None:
+        """G (d, m) row by row (`columns`)."""
+        for b in range(x.shape[1]):
+            g = self.evaluate(float(t[b]), x[:, b].copy())[1]
+            out[:, b] = (np.diag(g) if self.diagonal else g).reshape(-1)
+
 
 def _increment(out: Any, x: Any, t: Any, h: Any, v: Any, p: Any) -> None:
     _registered[int(p[0])].increment(out, x, t, h, v)
@@ -76,3 +82,13 @@ def _increment(out: Any, x: Any, t: Any, h: Any, v: Any, p: Any) -> None:
 def python_increment(out, x, t, h, v, p, data, work):
     with numba.objmode():
         _increment(out, x, t, h, v, p)
+
+
+def _write_columns(out: Any, x: Any, t: Any, p: Any) -> None:
+    _registered[int(p[0])].columns(out, x, t)
+
+
+@kernel(CORRECTION, nogil=False)
+def python_columns(out, x, t, p, data, work):
+    with numba.objmode():
+        _write_columns(out, x, t, p)

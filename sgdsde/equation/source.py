@@ -15,6 +15,7 @@ __all__ = [
     "Entries",
     "NotCompiled",
     "all_components",
+    "columns_source",
     "component_lines",
     "increment_source",
     "numbers_in",
@@ -123,10 +124,8 @@ def increment_source(
     `derivative` is how it is called, the lines that make its scratch, and those that check D, which it returned, and
     write out where the noise is extended (`derivative_source`).
     """
-    lines = ["def increment(out, x, t, h, v, p, data, work):"]
     names = ("drift", "diffusion", *(() if derivative is None else ("derivative",)))
-    groups = ("args", *(f"{name}_{part}" for name in names for part in ("before", "values")))
-    lines += [f"    {group} = {expression}" for group, expression in zip(groups, unpack_source(layout(held)))]
+    lines = ["def increment(out, x, t, h, v, p, data, work):", *_unpacked(held, names)]
     if d > ON_STACK:
         lines += [f"    {state} = array_f(work, {k * d}, ({d},))" for k, state in enumerate("yzw"[: len(names)])]
     calls = {
@@ -142,6 +141,25 @@ def increment_source(
         body = [line for part in parts for line in calls[part]]
         lines += _over_paths(condition, body + all_components(f, g, d, m, form, parts))
     return "\n".join(lines)
+
+
+def columns_source(diffusion: Call, held: tuple[Any, ...], names: tuple[str, ...], d: int, m: int, g: Entries) -> str:
+    """The function `columns` of one equation, which writes G; `held` belongs to the functions `names`."""
+    lines = ["def columns(out, x, t, p, data, work):", *_unpacked(held, names)]
+    if d > ON_STACK:
+        lines.append(f"    z = array_f(work, 0, ({d},))")
+    body = [*_evaluation("diffusion", "z", "g", diffusion, len(held[0]), d), *g.checks]
+    if g.loop and g.inner_loop and d * m > UNROLLED:
+        body += [f"for i in range({d}):", f"    for j in range({m}):", f"        out[i * {m} + j, b] = {g('i', 'j')}"]
+    else:
+        body += [f"out[{i * m + j}, b] = {g(i, j)}" for i in range(d) for j in range(m)]
+    return "\n".join(lines + _over_paths("", body))
+
+
+def _unpacked(held: tuple[Any, ...], names: Sequence[str]) -> list[str]:
+    """Lines that read args, and the values of partials of the functions `names`."""
+    groups = ("args", *(f"{name}_{part}" for name in names for part in ("before", "values")))
+    return [f"    {group} = {expression}" for group, expression in zip(groups, unpack_source(layout(held)))]
 
 
 def _over_paths(condition: str, body: Sequence[str]) -> list[str]:

@@ -104,7 +104,13 @@ class Program:
         from sgdsde.run.shaping import projection_of, step_size_of
 
         equation, scheme = job.equation, job.resolve()
-        kernels = equation.kernels(correction="correction" in scheme.needs_for(job.noise, equation.calculus))
+        derivative = getattr(equation, "has_derivative", False)
+        asks = scheme.needs_for(job.noise, equation.calculus, derivative)
+        kernels = equation.kernels(correction="correction" in asks)
+        if "columns" in asks:
+            from sgdsde.equation.columns import with_columns
+
+            kernels = with_columns(equation, kernels)
         start = job.grid.t0, job.y0
         observers = {name: watcher_of(name, thing, equation, *start) for name, thing in job.observe.items()}
         trackers = {name: thing.__track__(equation, scheme) for name, thing in job.track.items()}
@@ -122,7 +128,7 @@ class Program:
         shaping = [watcher for watcher in (projection, size) if watcher is not None]
         needs += [watcher.work for watcher in (*observers.values(), *trackers.values(), *shaping)]
         functions = [
-            scheme.kernel(job.noise, equation.calculus, getattr(equation, "has_derivative", False)),
+            scheme.kernel(job.noise, equation.calculus, derivative),
             kernels.increment if kernels.increment is not None else idle.no_increment,
             kernels.correction if kernels.correction is not None else idle.no_correction,
             aux.kernel if aux is not None else None,  # the engine leaves alone what has no rows

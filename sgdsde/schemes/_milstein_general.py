@@ -9,101 +9,132 @@ import math
 
 from sgdsde._abi import STEP
 from sgdsde._jit import inline, kernel
-from sgdsde._views import matrix, rest, zeros
+from sgdsde._views import matrix, rest, vector, zeros
 
 __all__ = ["diagonal_derivative", "general_derivative", "ito", "stratonovich", "symmetric_derivative"]
 
 
 @inline
-def _column(increment, g, v, j, x, t, no_time, p, data, work):
-    """g = b^j(t, x)."""
-    for k in range(v.shape[0]):
-        for b in range(v.shape[1]):
-            v[k, b] = 1.0 if k == j else 0.0
-    increment(g, x, t, no_time, v, p, data, work)
-
-
-@kernel(STEP)
-def ito(increment, correction, x, t, h, dW, aux, status, work, p, data):
-    """2m + 1 increments: b(Y; ΔW − Σ_j I_j· / √h) with the drift, and b^j, b(Υ^j; I_j· / √h) for every j."""
+def _supports(increment, y, G, u, half, x, t, no_time, root, work, p, data):
+    """y += Σ_j b(Υ^j; u_j·)/√h, Υ^j = x + b^j √h, b^j from G; u holds I, or with `half` J, whose area is taken."""
     d, n = x.shape
-    m = dW.shape[0]
-    y = matrix(work, 0, d, n)
-    g = matrix(work, d * n, d, n)
-    support = matrix(work, 2 * d * n, d, n)
-    v = matrix(work, 3 * d * n, m, n)
-    no_time = zeros(work, (3 * d + m) * n, n)
-    root = zeros(work, (3 * d + m + 1) * n, n)
-    tail = rest(work, (3 * d + m + 2) * n)
-    for b in range(n):
-        root[b] = math.sqrt(h[b])
-    for k in range(m):
-        for b in range(n):
-            v[k, b] = 0.0
-        for j in range(m):
-            for b in range(n):
-                v[k, b] += aux[j * m + k, b]
-        for b in range(n):
-            v[k, b] = dW[k, b] - v[k, b] / root[b]
-    increment(y, x, t, h, v, p, data, tail)
+    m = G.shape[0] // d
+    g = matrix(work, 0, d, n)
+    support = matrix(work, d * n, d, n)
+    v = matrix(work, 2 * d * n, m, n)
+    tail = rest(work, (2 * d + m) * n)
     for j in range(m):
-        _column(increment, g, v, j, x, t, no_time, p, data, tail)
         for i in range(d):
             for b in range(n):
-                support[i, b] = x[i, b] + g[i, b] * root[b]
-        for k in range(m):
-            for b in range(n):
-                v[k, b] = aux[j * m + k, b] / root[b]
+                support[i, b] = x[i, b] + G[i * m + j, b] * root[b]
+        _row(v, u, j, half, root)
         increment(g, support, t, no_time, v, p, data, tail)
         for i in range(d):
             for b in range(n):
                 y[i, b] += g[i, b]
+
+
+@inline
+def _row(v, u, j, half, root):
+    """v = u_j· / √h, or the area ½(u_j· − u_·j) / √h."""
+    m, n = v.shape
+    for k in range(m):
+        for b in range(n):
+            v[k, b] = u[j * m + k, b] / root[b]
+        if half:
+            for b in range(n):
+                v[k, b] = 0.5 * (u[j * m + k, b] - u[k * m + j, b]) / root[b]
+
+
+@inline
+def _rows_sum(v, u, half, root):
+    """v_k = Σ_j of `_row`."""
+    m, n = v.shape
+    for k in range(m):
+        for b in range(n):
+            v[k, b] = 0.0
+        for j in range(m):
+            if half:
+                for b in range(n):
+                    v[k, b] += 0.5 * (u[j * m + k, b] - u[k * m + j, b])
+            else:
+                for b in range(n):
+                    v[k, b] += u[j * m + k, b]
+        for b in range(n):
+            v[k, b] /= root[b]
+
+
+@inline
+def _times(y, G, v):
+    """y += G v."""
+    d, n = y.shape
+    m = v.shape[0]
+    for i in range(d):
+        for k in range(m):
+            for b in range(n):
+                y[i, b] += G[i * m + k, b] * v[k, b]
+
+
+@kernel(STEP)
+def ito(increment, columns, x, t, h, dW, aux, status, work, p, data):
+    """G once, the drift, and b(Υ^j; I_j· / √h) for every j."""
+    d, n = x.shape
+    m = dW.shape[0]
+    G = matrix(work, 0, d * m, n)  # the room that the equation's kernels declare
+    y = matrix(work, d * m * n, d, n)
+    v = matrix(work, d * (m + 1) * n, m, n)
+    no_time = zeros(work, (d * (m + 1) + m) * n, n)
+    root = vector(work, (d * (m + 1) + m + 1) * n, n)
+    tail = rest(work, (d * (m + 1) + m + 2) * n)
+    for b in range(n):
+        root[b] = math.sqrt(h[b])
+    columns(G, x, t, p, data, tail)
+    for k in range(m):
+        for b in range(n):
+            v[k, b] = 0.0
+    increment(y, x, t, h, v, p, data, tail)
+    _rows_sum(v, aux, False, root)
+    for k in range(m):
+        for b in range(n):
+            v[k, b] = dW[k, b] - v[k, b]
+    _times(y, G, v)
+    _supports(increment, y, G, aux, False, x, t, no_time, root, tail, p, data)
     for i in range(d):
         for b in range(n):
             x[i, b] += y[i, b]
 
 
 @kernel(STEP)
-def stratonovich(increment, correction, x, t, h, dW, aux, status, work, p, data):
-    """2m + 2 increments: b(Y; ½ΔW − Σ_j A_j· / √h) with the drift, b^j, b(Υ^j; A_j· / √h), and ½b(Y + b(Y; ΔW); ΔW)."""
+def stratonovich(increment, columns, x, t, h, dW, aux, status, work, p, data):
+    """G once, the drift, b(Υ^j; A_j· / √h) for every j, and ½b(Y + b(Y; ΔW); ΔW)."""
     d, n = x.shape
     m = dW.shape[0]
-    y = matrix(work, 0, d, n)
-    g = matrix(work, d * n, d, n)
-    support = matrix(work, 2 * d * n, d, n)
-    whole = matrix(work, 3 * d * n, d, n)
-    v = matrix(work, 4 * d * n, m, n)
-    no_time = zeros(work, (4 * d + m) * n, n)
-    root = zeros(work, (4 * d + m + 1) * n, n)
-    tail = rest(work, (4 * d + m + 2) * n)
+    G = matrix(work, 0, d * m, n)
+    y = matrix(work, d * m * n, d, n)
+    v = matrix(work, d * (m + 1) * n, m, n)
+    no_time = zeros(work, (d * (m + 1) + m) * n, n)
+    root = vector(work, (d * (m + 1) + m + 1) * n, n)
+    tail = rest(work, (d * (m + 1) + m + 2) * n)
     for b in range(n):
         root[b] = math.sqrt(h[b])
+    columns(G, x, t, p, data, tail)
     for k in range(m):
         for b in range(n):
             v[k, b] = 0.0
-        for j in range(m):
-            for b in range(n):
-                v[k, b] += aux[j * m + k, b] - aux[k * m + j, b]
-        for b in range(n):
-            v[k, b] = 0.5 * (dW[k, b] - v[k, b] / root[b])
     increment(y, x, t, h, v, p, data, tail)
+    _rows_sum(v, aux, True, root)
+    for k in range(m):
+        for b in range(n):
+            v[k, b] = 0.5 * dW[k, b] - v[k, b]
+    _times(y, G, v)
+    _supports(increment, y, G, aux, True, x, t, no_time, root, tail, p, data)
+    support = matrix(tail, 0, d, n)  # Y + b(Y; ΔW), and b there with the same ΔW
+    g = matrix(tail, d * n, d, n)
     for i in range(d):
         for b in range(n):
-            whole[i, b] = x[i, b]
-    for j in range(m):
-        _column(increment, g, v, j, x, t, no_time, p, data, tail)
-        for i in range(d):
-            for b in range(n):
-                whole[i, b] += g[i, b] * dW[j, b]
-                support[i, b] = x[i, b] + g[i, b] * root[b]
-        for k in range(m):
-            for b in range(n):
-                v[k, b] = 0.5 * (aux[j * m + k, b] - aux[k * m + j, b]) / root[b]
-        increment(g, support, t, no_time, v, p, data, tail)
-        for i in range(d):
-            for b in range(n):
-                y[i, b] += g[i, b]
-    increment(g, whole, t, no_time, dW, p, data, tail)  # b at the support Y + b(Y; ΔW), the same ΔW
+            support[i, b] = x[i, b]
+    _times(support, G, dW)
+    increment(g, support, t, no_time, dW, p, data, rest(tail, 2 * d * n))
     for i in range(d):
         for b in range(n):
             x[i, b] += y[i, b] + 0.5 * g[i, b]

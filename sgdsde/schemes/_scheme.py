@@ -53,11 +53,12 @@ class Scheme:
     calculus : tuple of str
         The calculi it integrates: 'ito', 'stratonovich', or both; ('discrete',) for a recursion.
     strong, weak : mapping
-        Order of convergence for each noise kind it accepts. A kind that is absent from `strong` is refused. Strong order
-        0.0 says that paths do not converge (weak schemes, whose noise is another one with the same moments); it is
-        measured as any other order, and tables show it as a dash.
+        Order of convergence for each noise kind it accepts. A kind that is absent from `strong` is refused. Strong
+        order 0.0 says that paths do not converge (weak schemes, whose noise is another one with the same moments); it
+        is measured as any other order, and tables show it as a dash.
     needs : tuple of str
-        'correction' when the step calls the CORRECTION kernel; names of auxiliary variables later schemes ask for.
+        'correction' when the step calls the CORRECTION kernel; 'columns' when it calls, in the same place, a kernel
+        that writes all columns of G, for which it finds d·m rows in front of its scratch (`sgdsde.equation.columns`).
     needs_where : mapping
         (noise kind, calculus) -> what is needed there, where that is not `needs`; a kind that is missing falls back to
         'general', and that to `needs`. `needs_for` reads both.
@@ -101,8 +102,10 @@ class Scheme:
             return self.step[(f"{noise}+derivative", calculus)]
         return self.step.get((noise, calculus)) or self.step[("general", calculus)]
 
-    def needs_for(self, noise: str, calculus: str) -> tuple[str, ...]:
-        """What the step for one noise kind and calculus asks for."""
+    def needs_for(self, noise: str, calculus: str, derivative: bool = False) -> tuple[str, ...]:
+        """What the step for one noise kind and calculus, and for equations that know their derivative, asks for."""
+        if derivative and (f"{noise}+derivative", calculus) in self.needs_where:
+            return self.needs_where[(f"{noise}+derivative", calculus)]
         found = self.needs_where.get((noise, calculus))
         return found if found is not None else self.needs_where.get(("general", calculus), self.needs)
 

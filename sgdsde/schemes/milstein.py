@@ -24,10 +24,11 @@ h/2 biases every step by O(h^{3/2}) and the strong order falls to 0.5 (without t
 linear test equations do not show it). A support displaced by b(Y; ΔW) itself errs by terms that are odd in ΔW, whose
 mean is zero: the symmetric part goes that way.
 
-Cost, in increments. General: 2m + 1, Stratonovich 2m + 2, and m² integrals: linear in v, Σ_k b^k I_(j,k) is one call,
-and no d × m matrix is stored. Itô: 3 for scalar and diagonal noise (one call with v = 1 gives every b^i at once) and
-2m + 1 for commutative noise; Stratonovich: 3 for all of these. Additive noise: 1, it is `euler-maruyama`. With the
-derivative: 1.
+Cost, in evaluations. General: m + 1 of G and one of the drift, Stratonovich m + 2, and m² integrals. All b^j come from
+one evaluation of an SDE's diffusion (from m increments of other equations: 2m + 1, 2m + 2), and linear in v,
+Σ_k b^k(Υ^j) I_(j,k) is one. Itô: 3 for scalar and diagonal noise (one call with v = 1 gives every b^i at once), 2m + 1
+for commutative noise; Stratonovich: 3 for all of these. Additive noise: 1, it is `euler-maruyama`. With the derivative:
+one of f, G and ∂G.
 'Diagonal' as in Kloeden & Platen: m = d, and b^i has component i alone, a function of y_i alone.
 
 Not for: noise that is diagonal as a matrix while entry i depends on other components, declared diagonal (its columns do
@@ -134,16 +135,20 @@ STEPS = {
     ("diagonal", "ito"): apart,
     ("commutative", "ito"): mixed,
 }
+NEEDS: dict[tuple[str, str], tuple[str, ...]] = {}
 AREAS: dict[tuple[str, str], Aux | None] = {}
 for calculus in ("ito", "stratonovich"):
     STEPS[("additive", calculus)] = euler_maruyama.step
     STEPS[("general+derivative", calculus)] = _milstein_general.general_derivative
+    NEEDS[("general", calculus)] = ("columns",)
     AREAS[("general", calculus)] = iterated(calculus)
+    NEEDS[("general+derivative", calculus)] = NEEDS[("additive", calculus)] = ()
     AREAS[("additive", calculus)] = None
     for kind in SYMMETRIC:
         STEPS.setdefault((kind, calculus), milstein_symmetric.stratonovich)
         STEPS[(f"{kind}+derivative", calculus)] = _milstein_general.symmetric_derivative[calculus]
         AREAS[(kind, calculus)] = None
+        NEEDS[(kind, calculus)] = NEEDS[(f"{kind}+derivative", calculus)] = ()
     STEPS[("diagonal+derivative", calculus)] = _milstein_general.diagonal_derivative[calculus]
 
 SCHEME = Scheme(
@@ -152,9 +157,10 @@ SCHEME = Scheme(
     calculus=("ito", "stratonovich"),
     strong=dict.fromkeys(NOISE_KINDS, 1.0),
     weak=dict.fromkeys(NOISE_KINDS, 1.0),
+    needs_where=NEEDS,
     aux=AREAS,
-    work=lambda d, m: (0, 4 * d + m + 3),
-    evaluations="2m + 1, Stratonovich 2m + 2 and 3 if commutative; scalar, diagonal 3; additive 1; with a derivative 1",
+    work=lambda d, m: (0, 4 * d + 2 * m + 3),
+    evaluations="m + 1, Stratonovich m + 2; commutative 2m + 1 or 3; scalar, diagonal 3; additive, with a derivative 1",
     ode_order=1,
     reference="Kloeden & Platen 1992, (10.3.3), (11.1.3), (11.1.7)",
     summary="any noise, with Lévy areas where columns do not commute; one evaluation with a derivative",

@@ -7,6 +7,7 @@ from sgdsde import SDE
 from sgdsde._abi import CORRECTION, INCREMENT
 from sgdsde._jit import kernel_uncached
 from sgdsde.equation import noise_structure
+from sgdsde.equation.columns import columns_by_increments, with_columns
 from sgdsde.random import Brownian, coarsen
 from sgdsde.schemes import methods, milstein
 
@@ -47,14 +48,21 @@ def stratonovich_formula(a, b, y, t, h, dW, J):
 FORMULA = {"ito": ito_formula, "stratonovich": stratonovich_formula}
 
 
+def general(lab, calculus, x, t, h, dW, aux):
+    """One step for general noise of the lab's equation, with all its columns by its increment, in declared scratch."""
+    d, m = len(x), len(dW)
+    step, made = milstein.SCHEME.kernel("general", calculus), columns_by_increments(lab.mixed, m)
+    size = milstein.SCHEME.work(d, m)[1] + d * m + d + m + 1
+    return lab.take(step, lab.mixed, x, t, h, dW, lab.p, size, made=made, aux=aux)
+
+
 @pytest.mark.parametrize("calculus", BOTH)
 @pytest.mark.parametrize("size", SIZES)
 def test_the_formula(lab, size, calculus):
     d, m, n = size
     x, t, h, dW = lab.draw(d, m, n)
     rows = integrals(dW, h, calculus)
-    step = milstein.SCHEME.kernel("general", calculus)
-    got = lab.take(step, lab.mixed, x, t, h, dW, lab.p, milstein.SCHEME.work(d, m)[1], aux=rows)
+    got = general(lab, calculus, x, t, h, dW, rows)
     for k in range(n):
         a = lambda s, y: lab.drift(s, y, lab.p)  # noqa: E731
         b = lambda s, y: lab.columns(s, y, lab.p, m)  # noqa: E731
@@ -70,7 +78,7 @@ def test_one_column_is_the_scalar_path(lab, d, calculus):
     size = milstein.SCHEME.work(d, 1)[1]
     rows = integrals(dW, h, calculus)
     one = lab.take(milstein.SCHEME.kernel("scalar", calculus), lab.mixed, x, t, h, dW, lab.p, size)
-    two = lab.take(milstein.SCHEME.kernel("general", calculus), lab.mixed, x, t, h, dW, lab.p, size, aux=rows)
+    two = general(lab, calculus, x, t, h, dW, rows)
     np.testing.assert_allclose(one, two, rtol=0, atol=1e-14)
     assert np.abs(one - x).max() > 1e-2
 
@@ -82,9 +90,7 @@ def test_without_areas_it_is_the_commutative_step(lab, calculus):
     J = 0.5 * dW[:, None] * dW[None, :] - (0.5 * h * np.eye(3)[..., None] if calculus == "ito" else 0.0)
     size = milstein.SCHEME.work(2, 3)[1]
     one = lab.take(milstein.SCHEME.kernel("commutative", calculus), lab.mixed, x, t, h, dW, lab.p, size)
-    two = lab.take(
-        milstein.SCHEME.kernel("general", calculus), lab.mixed, x, t, h, dW, lab.p, size, aux=J.reshape(9, 8)
-    )
+    two = general(lab, calculus, x, t, h, dW, J.reshape(9, 8))
     np.testing.assert_allclose(one, two, rtol=0, atol=1e-14)
 
 
@@ -92,8 +98,11 @@ def test_what_each_kind_asks_for():
     for calculus in BOTH:
         aux = milstein.SCHEME.aux_for("general", calculus)
         assert aux.brownian == calculus and aux.rows(5, 3) == 9
+        assert milstein.SCHEME.needs_for("general", calculus) == ("columns",)
+        assert milstein.SCHEME.needs_for("general", calculus, derivative=True) == ()
         for noise in ("additive", "scalar", "diagonal", "commutative"):
             assert milstein.SCHEME.aux_for(noise, calculus) is None
+            assert milstein.SCHEME.needs_for(noise, calculus) == ()
 
 
 # N1: dX = (dW¹, dW², X¹ dW²), X³ = ∫W¹ dW², exact at any step if the area is the right one
@@ -123,11 +132,11 @@ def walk(calculus, n_steps, transposed=False):
         I = I.swapaxes(-1, -2)
     x = np.zeros((3, PATHS))
     h = np.full(PATHS, 1.0 / n_steps)
-    step, work = milstein.SCHEME.kernel("general", calculus), np.empty(10_000)
+    step, work, made = milstein.SCHEME.kernel("general", calculus), np.empty(10_000), columns_by_increments(pair, 2)
     for k in range(n_steps):
         aux = np.ascontiguousarray(I[:, k].reshape(PATHS, 4).T)
         increments = np.ascontiguousarray(dW[:, k].T)
-        step(pair, none, x, h * k, h, increments, aux, np.zeros(2 * PATHS, np.int64), work, np.zeros(1), np.zeros(1))
+        step(pair, made, x, h * k, h, increments, aux, np.zeros(2 * PATHS, np.int64), work, np.zeros(1), np.zeros(1))
     return x
 
 
@@ -183,6 +192,8 @@ def ends(path, sde, levels):
     """The state at the end for each number of steps, all from one path and its integrals; (levels, n_paths, d)."""
     equation = sde.bind(0.0, [0.4, -0.2])
     k, calculus, n = equation.kernels(), sde.calculus, path.grid(1).shape[0]
+    if not equation.has_derivative:
+        k = with_columns(equation, k)
     step = milstein.SCHEME.kernel("general", calculus, derivative=equation.has_derivative)
     work = np.empty(k.work[0] + (milstein.SCHEME.work(2, 3)[1] + k.work[1]) * n)
     found = []
@@ -196,7 +207,8 @@ def ends(path, sde, levels):
         for s in range(n_steps):
             aux = np.ascontiguousarray((I[:, s] + shift).reshape(n, 9).T)
             noise = np.ascontiguousarray(dW[:, s].T)
-            step(k.increment, none, x, h * s, h, noise, aux, np.zeros(2 * n, np.int64), work, k.p, k.data)
+            status = np.zeros(2 * n, np.int64)
+            step(k.increment, k.correction or none, x, h * s, h, noise, aux, status, work, k.p, k.data)
         found.append(x.T.copy())
     return np.array(found[::-1])
 
@@ -228,7 +240,7 @@ def test_more_noises_than_components_that_commute(calculus, noise):
     sde = SDE(lambda t, y: (0.0, 0.0), diffusion, 2, noise, calculus)
     assert noise_structure(sde, [1.0, 2.0]).commutative
     equation = sde.bind(0.0, [1.0, 2.0])
-    k, path = equation.kernels(), Brownian(3, (0, 1), rng=5, levels=8, n_paths=400)
+    k, path = with_columns(equation, equation.kernels()), Brownian(3, (0, 1), rng=5, levels=8, n_paths=400)
     step, work = milstein.SCHEME.kernel(noise, calculus), np.empty(50_000)
     rate = -0.5 * b @ b if calculus == "ito" else 0.0
     exact = np.exp(rate + path.grid(1)[:, 0] @ b)[None] * [[1.0], [2.0]]
@@ -239,7 +251,7 @@ def test_more_noises_than_components_that_commute(calculus, noise):
         for s in range(n_steps):
             aux = np.ascontiguousarray(I[:, s].reshape(400, 9).T) if noise == "general" else np.empty((0, 400))
             dWs = np.ascontiguousarray(dW[:, s].T)
-            step(k.increment, none, x, h, h, dWs, aux, np.zeros(800, np.int64), work, k.p, k.data)
+            step(k.increment, k.correction, x, h, h, dWs, aux, np.zeros(800, np.int64), work, k.p, k.data)
         errors.append(np.sqrt(((x - exact) ** 2).mean()))
     slope = -np.polyfit(np.log2([16, 32, 64, 128]), np.log2(errors), 1)[0]
     assert 0.85 < slope < 1.2, (slope, errors)

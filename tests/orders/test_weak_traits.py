@@ -16,6 +16,7 @@ import pytest
 from sgdsde import SDE, ArgumentError
 from sgdsde._abi import CORRECTION
 from sgdsde._jit import kernel_uncached
+from sgdsde.equation.columns import with_columns
 from sgdsde.schemes import NOISE_KINDS, methods
 
 T0 = 0.3
@@ -237,22 +238,29 @@ def noise_of(scheme, equation, h):
     return dW, more, weight
 
 
+GUARD = 100_000
+
+
 def one_step(scheme, equation, h):
     """z after one step on every node, and the weights."""
     bound = equation.sde().bind(T0, equation.start())
-    kernels = bound.kernels(correction="correction" in scheme.needs_for(equation.noise, equation.calculus))
+    asks = set(scheme.needs_for(equation.noise, equation.calculus))
+    assert asks <= {"correction", "columns"}
+    kernels = bound.kernels(correction="correction" in asks)
+    kernels = with_columns(bound, kernels) if "columns" in asks else kernels
     extra = scheme.prepare(bound, kernels, T0, equation.start(), h) if scheme.prepare is not None else []
     dW, aux, weight = noise_of(scheme, equation, h)
     n = weight.size
     x = np.repeat(equation.start()[:, None], n, axis=1)
     fixed, per_path = (a + b for a, b in zip(scheme.work(equation.d, equation.m), kernels.work))
-    status, work = np.zeros(2 * n, np.int64), np.empty(fixed + per_path * n)
+    status, work = np.zeros(2 * n, np.int64), np.full(fixed + per_path * n + GUARD, np.pi)
     data = np.concatenate([kernels.data, extra])
     step = scheme.kernel(equation.noise, equation.calculus)
     correction = kernels.correction if kernels.correction is not None else no_correction
     t, length, dW, aux = np.full(n, T0), np.full(n, h), np.ascontiguousarray(dW), np.ascontiguousarray(aux)
     step(kernels.increment, correction, x, t, length, dW, aux, status, work, kernels.p, data)
     assert not status.any(), "the step failed, or clipped a node"
+    assert np.all(work[-GUARD:] == np.pi), "the step wrote behind the scratch it declares"
     return x - equation.start()[:, None], weight
 
 

@@ -83,9 +83,11 @@ def zeros(a, start, n):
 
 @inline
 def all_zero(a):
-    """Whether every number of the contiguous array `a` is zero; the first that is not ends the search."""
+    """Whether every number of the contiguous array `a` is zero; the first, which mostly is not, is looked at first."""
     flat = vector(a, 0, a.size)
-    for b in range(a.size):
-        if flat[b] != 0.0:
-            return False
-    return True
+    if a.size > 0 and flat[0] != 0.0:
+        return False
+    others = 0
+    for b in range(a.size):  # a sum, not a search, so that it is vectorised
+        others += 1 if flat[b] != 0.0 else 0
+    return others == 0

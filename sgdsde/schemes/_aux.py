@@ -22,10 +22,9 @@ def fill_space_time(aux, dW, h, path, step, key, p, data, work):
     """aux[j] = H_j = (1/h) ∫ (W_j(u) − (u/h) ΔW_j) du ~ N(0, h/12), independent of ΔW; I_(j,0) = h (½ΔW_j + H_j)."""
     rows = aux.shape[0]
     fill_normals(aux, step * rows, path, AUXILIARY, key)
-    for b in range(aux.shape[1]):
-        scale = math.sqrt(h[b]) * INV_ROOT_12
-        for j in range(rows):
-            aux[j, b] *= scale
+    for j in range(rows):  # a square root for every number is cheaper than to go down columns
+        for b in range(aux.shape[1]):
+            aux[j, b] *= math.sqrt(h[b]) * INV_ROOT_12
 
 
 def space_time() -> Aux:

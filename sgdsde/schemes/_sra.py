@@ -21,7 +21,7 @@ from typing import NamedTuple
 from sgdsde._jit import inline
 from sgdsde._views import matrix, rest, zeros
 
-__all__ = ["SRA", "advance", "work"]
+__all__ = ["SRA", "advance", "at_time", "work"]
 
 Row = tuple[float, ...]
 
@@ -51,6 +51,13 @@ def _below(square, j):
         if square[i][j] != 0.0:
             return True
     return False
+
+
+@inline
+def at_time(time, t, c, h):
+    """time = t + c h; an entry of a tableau is read once, outside the loop, or it keeps the loop from vectorising."""
+    for b in range(t.shape[0]):
+        time[b] = t[b] + c * h[b]
 
 
 @inline
@@ -84,8 +91,7 @@ def advance(tableau, increment, x, t, h, dW, aux, work, p, data):
             y[i, b] = 0.0
     for j in range(s):
         beta1, beta2 = tableau.beta1[j], tableau.beta2[j]
-        for b in range(n):
-            time[b] = t[b] + tableau.c1[j] * h[b]
+        at_time(time, t, tableau.c1[j], h)
         if _below(tableau.B, j):
             noise = matrix(work, (2 + s + j) * d * n, d, n)
             increment(noise, x, time, no_time, u, p, data, tail)
@@ -104,8 +110,7 @@ def advance(tableau, increment, x, t, h, dW, aux, work, p, data):
         for j in range(i):
             _add(point, tableau.A[i][j], matrix(work, (2 + j) * d * n, d, n))
             _add(point, tableau.B[i][j], matrix(work, (2 + s + j) * d * n, d, n))
-        for b in range(n):
-            time[b] = t[b] + tableau.c0[i] * h[b]
+        at_time(time, t, tableau.c0[i], h)
         drift = matrix(work, (2 + i) * d * n, d, n)
         increment(drift, point, time, h, no_noise, p, data, tail)
         _add(y, tableau.alpha[i], drift)

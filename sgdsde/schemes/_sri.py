@@ -6,7 +6,7 @@
 
     I₁₁ = ½(ΔW² − h), I₁₁₁ = (ΔW³ − 3hΔW)/6, u = I₁₀/h = ½ΔW + H, H the space-time area.
 
-Scalar noise has one ΔW and H for all components; diagonal noise has one of each for every component, and all columns are
+Scalar noise has one ΔW and H for all components, diagonal noise one of each for every component, and all columns are
 taken at once: component i of b is a function of y_i alone. Strong order 1.5 asks for 25 equations between the
 coefficients, and A⁰e = c⁰, A¹e = c¹.
 
@@ -21,11 +21,16 @@ from typing import NamedTuple
 
 from sgdsde._jit import inline
 from sgdsde._views import matrix, rest, zeros
+from sgdsde.schemes._sra import at_time
 
 __all__ = ["REFUSED", "SRI", "advance", "work"]
 
 Row = tuple[float, ...]
 Work = Callable[[int, int], tuple[int, int]]
+
+STAGES = 4
+DRIFTS, NOISES = 1, 1 + STAGES  # where the drifts and the noises of the stages are in the scratch, in blocks (d, n)
+SIXTH = 1.0 / 6.0
 
 REFUSED = {
     "commutative": "SRI methods are for one Brownian motion, or one for each component; use 'sri2' or 'milstein', or "
@@ -35,7 +40,7 @@ REFUSED = {
 
 
 class SRI(NamedTuple):
-    """A tableau: the matrices are square, and zero on the diagonal and above."""
+    """A tableau of four stages: the matrices are zero on the diagonal and above."""
 
     A0: tuple[Row, ...]
     A1: tuple[Row, ...]
@@ -50,10 +55,9 @@ class SRI(NamedTuple):
     beta4: Row
 
 
-def work(tableau: SRI, other: Work) -> Work:
+def work(other: Work) -> Work:
     """(d, m) -> scratch of `advance`, or of the step for additive noise if that needs more."""
-    s = len(tableau.alpha)
-    return lambda d, m: (0, max((2 * s + 3) * d + 2 * m + 3, other(d, m)[1]))
+    return lambda d, m: (0, max((NOISES + STAGES) * d + 3 * m + 3, other(d, m)[1]))
 
 
 @inline
@@ -72,18 +76,38 @@ def _wanted(tableau, i):
         return False
     if tableau.alpha[i] != 0.0:
         return True
-    for k in range(i + 1, len(tableau.alpha)):
+    for k in range(i + 1, STAGES):
         if tableau.A0[k][i] != 0.0 or tableau.A1[k][i] != 0.0:
             return True
     return i == 0
 
 
 @inline
-def _add(to, factor, source):
-    if factor != 0.0:
-        for i in range(to.shape[0]):
-            for b in range(to.shape[1]):
-                to[i, b] += factor * source[i, b]
+def _support(out, x, a_row, b_row, i, tableau, work, factor):
+    """out = x + h Σ_j a_row[j] a_j + factor Σ_j b_row[j] b_j, j < i; `factor` has a row for all components, or each."""
+    d, n = x.shape
+    size = d * n
+    a1, a2, a3 = a_row[0], a_row[1], a_row[2]
+    b1, b2, b3 = b_row[0], b_row[1], b_row[2]
+    drift1, noise1 = matrix(work, DRIFTS * size, d, n), matrix(work, NOISES * size, d, n)
+    if a2 == 0.0 and a3 == 0.0 and b2 == 0.0 and b3 == 0.0:
+        for k in range(d):
+            w = k if factor.shape[0] > 1 else 0
+            for b in range(n):
+                out[k, b] = x[k, b] + a1 * drift1[k, b] + factor[w, b] * (b1 * noise1[k, b])
+        return
+    # A stage that is not there yet has weight 0, and is read as the first. More arrays in one loop, and it would not
+    # be vectorised: the compiler compares few pairs of them for overlap.
+    drift2 = matrix(work, (DRIFTS + (_stage(tableau, 1) if i > 1 else 0)) * size, d, n)
+    drift3 = matrix(work, (DRIFTS + (_stage(tableau, 2) if i > 2 else 0)) * size, d, n)
+    noise2 = matrix(work, (NOISES + (1 if i > 1 else 0)) * size, d, n)
+    noise3 = matrix(work, (NOISES + (2 if i > 2 else 0)) * size, d, n)
+    for k in range(d):
+        w = k if factor.shape[0] > 1 else 0
+        for b in range(n):
+            drift = a1 * drift1[k, b] + a2 * drift2[k, b] + a3 * drift3[k, b]
+            noise = b1 * noise1[k, b] + b2 * noise2[k, b] + b3 * noise3[k, b]
+            out[k, b] = x[k, b] + drift + factor[w, b] * noise
 
 
 @inline
@@ -91,60 +115,62 @@ def advance(tableau, increment, x, t, h, dW, aux, work, p, data):
     """One step: one increment for each drift that is read, and one for each noise."""
     d, n = x.shape
     m = dW.shape[0]
-    s = len(tableau.alpha)
-    y, point, moved = matrix(work, 0, d, n), matrix(work, d * n, d, n), matrix(work, 2 * d * n, d, n)
-    at = (2 * s + 3) * d * n  # in front of it the drift, then the noise, of all stages
-    one = matrix(work, at, m, n)
-    zeros(work, at + m * n, m * n)
-    no_noise = matrix(work, at + m * n, m, n)
-    at += 2 * m * n
-    no_time, time, root = zeros(work, at, n), zeros(work, at + n, n), zeros(work, at + 2 * n, n)
+    size = d * n
+    point = matrix(work, 0, d, n)
+    at = (NOISES + STAGES) * size
+    one, u = matrix(work, at, m, n), matrix(work, at + m * n, m, n)
+    zeros(work, at + 2 * m * n, m * n)
+    no_noise = matrix(work, at + 2 * m * n, m, n)
+    at += 3 * m * n
+    no_time, time, root = zeros(work, at, n), zeros(work, at + n, n), matrix(work, at + 2 * n, 1, n)
     tail = rest(work, at + 3 * n)
     for k in range(m):
         for b in range(n):
             one[k, b] = 1.0
+            u[k, b] = 0.5 * dW[k, b] + aux[k, b]
     for b in range(n):
-        root[b] = math.sqrt(h[b])
-    for i in range(d):
-        for b in range(n):
-            y[i, b] = 0.0
-    for i in range(s):
+        root[0, b] = math.sqrt(h[b])
+    for i in range(STAGES):
         if _wanted(tableau, i):
-            for k in range(d):
-                for b in range(n):
-                    moved[k, b] = 0.0
-                    point[k, b] = x[k, b]
-            for j in range(i):
-                _add(moved, tableau.B0[i][j], matrix(work, (3 + s + j) * d * n, d, n))
-                _add(point, tableau.A0[i][j], matrix(work, (3 + _stage(tableau, j)) * d * n, d, n))
-            for k in range(d):
-                w = k if m > 1 else 0
-                for b in range(n):
-                    point[k, b] += moved[k, b] * (0.5 * dW[w, b] + aux[w, b])
-            for b in range(n):
-                time[b] = t[b] + tableau.c0[i] * h[b]
-            drift = matrix(work, (3 + i) * d * n, d, n)
-            increment(drift, point, time, h, no_noise, p, data, tail)
-        _add(y, tableau.alpha[i], matrix(work, (3 + _stage(tableau, i)) * d * n, d, n))
-        for k in range(d):
-            for b in range(n):
-                moved[k, b] = 0.0
-                point[k, b] = x[k, b]
-        for j in range(i):
-            _add(moved, tableau.B1[i][j], matrix(work, (3 + s + j) * d * n, d, n))
-            _add(point, tableau.A1[i][j], matrix(work, (3 + _stage(tableau, j)) * d * n, d, n))
-        for k in range(d):
-            for b in range(n):
-                point[k, b] += moved[k, b] * root[b]
+            if i > 0:
+                _support(point, x, tableau.A0[i], tableau.B0[i], i, tableau, work, u)
+            at_time(time, t, tableau.c0[i], h)
+            drift = matrix(work, (DRIFTS + i) * size, d, n)
+            increment(drift, point if i > 0 else x, time, h, no_noise, p, data, tail)
+        if i > 0:
+            _support(point, x, tableau.A1[i], tableau.B1[i], i, tableau, work, root)
+        at_time(time, t, tableau.c1[i], h)
+        noise = matrix(work, (NOISES + i) * size, d, n)
+        increment(noise, point if i > 0 else x, time, no_time, one, p, data, tail)
+    _sum(tableau, x, root, dW, u, work)
+
+
+@inline
+def _sum(tableau, x, root, dW, u, work):
+    """The last line, in two loops for the same reason."""
+    d, n = x.shape
+    size = d * n
+    a1, a2, a3, a4 = tableau.alpha
+    drift1 = matrix(work, DRIFTS * size, d, n)
+    drift2 = matrix(work, (DRIFTS + _stage(tableau, 1)) * size, d, n)
+    drift3 = matrix(work, (DRIFTS + _stage(tableau, 2)) * size, d, n)
+    drift4 = matrix(work, (DRIFTS + _stage(tableau, 3)) * size, d, n)
+    for k in range(d):
         for b in range(n):
-            time[b] = t[b] + tableau.c1[i] * h[b]
-        noise = matrix(work, (3 + s + i) * d * n, d, n)
-        increment(noise, point, time, no_time, one, p, data, tail)
-        beta1, beta2, beta3, beta4 = tableau.beta1[i], tableau.beta2[i], tableau.beta3[i], tableau.beta4[i]
-        for k in range(d):
-            w = k if m > 1 else 0
-            for b in range(n):
-                z = dW[w, b] / root[b]
-                weight = beta1 * z + beta2 * 0.5 * (z * z - 1.0) + beta4 * z * (z * z - 3.0) / 6.0
-                y[k, b] += (weight * root[b] + beta3 * (0.5 * dW[w, b] + aux[w, b])) * noise[k, b]
-    _add(x, 1.0, y)
+            x[k, b] += a1 * drift1[k, b] + a2 * drift2[k, b] + a3 * drift3[k, b] + a4 * drift4[k, b]
+    p1, p2, p3, p4 = tableau.beta1
+    q1, q2, q3, q4 = tableau.beta2
+    r1, r2, r3, r4 = tableau.beta3
+    s1, s2, s3, s4 = tableau.beta4
+    noise1, noise2 = matrix(work, NOISES * size, d, n), matrix(work, (NOISES + 1) * size, d, n)
+    noise3, noise4 = matrix(work, (NOISES + 2) * size, d, n), matrix(work, (NOISES + 3) * size, d, n)
+    for k in range(d):
+        w = k if dW.shape[0] > 1 else 0
+        for b in range(n):
+            b1, b2, b3, b4 = noise1[k, b], noise2[k, b], noise3[k, b], noise4[k, b]
+            z = dW[w, b] / root[0, b]
+            once = (p1 * b1 + p2 * b2 + p3 * b3 + p4 * b4) * z
+            twice = (q1 * b1 + q2 * b2 + q3 * b3 + q4 * b4) * (0.5 * (z * z - 1.0))
+            thrice = (s1 * b1 + s2 * b2 + s3 * b3 + s4 * b4) * (z * (z * z - 3.0) * SIXTH)
+            in_time = (r1 * b1 + r2 * b2 + r3 * b3 + r4 * b4) * u[w, b]
+            x[k, b] += root[0, b] * (once + twice + thrice) + in_time

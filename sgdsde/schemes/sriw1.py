@@ -9,9 +9,10 @@
 
     I₁₁ = ½(ΔW² − h), I₁₁₁ = (ΔW³ − 3hΔW)/6, u = I₁₀/h = ½ΔW + H, H the space-time area
 
-Strong order 1.5 and weak order 2.0. 'Diagonal' as in Kloeden & Platen: m = d, and b^i has component i alone, a function
-of y_i alone. With no noise it is Ralston's method, of order 2. Additive noise, of any m: it is `sra1`, whose tableau is
-this one where b does not see the state, and in the terms that then are left.
+Strong order 1.5. Weak order 1.5, 2.0 when the noise is additive: supports to one side at √h leave the mean of a step a
+term of h^{5/2}; its coefficient is small, so that 2 is often seen, and stated elsewhere. 'Diagonal' as in Kloeden and
+Platen: m = d, and b^i has component i alone, a function of y_i alone. With no noise it is Ralston's method, of order 2.
+Additive noise, of any m: it is `sra1`, whose drift and supports are these, for less noise.
 
 Cost: 6 increments, of which 2 are drifts alone and 4 are noises alone; functions of a user run alone where they are
 asked alone, so that it is 2 of their drifts and 4 of their diffusions. As many normal numbers again as ΔW has, for H.
@@ -50,8 +51,6 @@ def step(increment, correction, x, t, h, dW, aux, status, work, p, data):
     _sri.advance(TABLEAU, increment, x, t, h, dW, aux, work, p, data)
 
 
-KINDS = ("additive", "scalar", "diagonal")
-
 SCHEME = Scheme(
     "sriw1",
     {
@@ -61,10 +60,10 @@ SCHEME = Scheme(
         ("diagonal", "ito"): step,
     },
     calculus=("ito",),
-    strong=dict.fromkeys(KINDS, 1.5),
-    weak=dict.fromkeys(KINDS, 2.0),
+    strong={"additive": 1.5, "scalar": 1.5, "diagonal": 1.5},
+    weak={"additive": 2.0, "scalar": 1.5, "diagonal": 1.5},
     aux=space_time(),
-    work=_sri.work(TABLEAU, sra1.SCHEME.work),
+    work=_sri.work(sra1.SCHEME.work),
     evaluations="2 drifts, 4 noises; additive 2 drifts, 3 noises",
     ode_order=2,
     reference="Rößler 2010, SIAM J. Numer. Anal. 48, 922, SRIW1",

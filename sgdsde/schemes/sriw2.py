@@ -10,9 +10,9 @@
 
     I₁₁ = ½(ΔW² − h), I₁₁₁ = (ΔW³ − 3hΔW)/6, u = I₁₀/h = ½ΔW + H, H the space-time area
 
-Strong order 1.5 and weak order 2.0. 'Diagonal' as in Kloeden & Platen: m = d, and b^i has component i alone, a function
-of y_i alone. With no noise it has order 3, which is what it is for: small noise. Additive noise, of any m: it is
-`sra3`, whose tableau is this one where b does not see the state, and in the terms that then are left.
+Strong order 1.5. Weak order 1.5, 2.0 when the noise is additive, as for `sriw1`. 'Diagonal' as in Kloeden & Platen:
+m = d, and b^i has component i alone, a function of y_i alone. With no noise it has order 3, which is what it is for:
+small noise. Additive noise, of any m: it is `sra3`, whose drifts and supports are these, for less noise.
 
 Cost: 7 increments, of which 3 are drifts alone and 4 are noises alone. As many normal numbers again as ΔW has, for H.
 
@@ -51,8 +51,6 @@ def step(increment, correction, x, t, h, dW, aux, status, work, p, data):
     _sri.advance(TABLEAU, increment, x, t, h, dW, aux, work, p, data)
 
 
-KINDS = ("additive", "scalar", "diagonal")
-
 SCHEME = Scheme(
     "sriw2",
     {
@@ -62,10 +60,10 @@ SCHEME = Scheme(
         ("diagonal", "ito"): step,
     },
     calculus=("ito",),
-    strong=dict.fromkeys(KINDS, 1.5),
-    weak=dict.fromkeys(KINDS, 2.0),
+    strong={"additive": 1.5, "scalar": 1.5, "diagonal": 1.5},
+    weak={"additive": 2.0, "scalar": 1.5, "diagonal": 1.5},
     aux=space_time(),
-    work=_sri.work(TABLEAU, sra3.SCHEME.work),
+    work=_sri.work(sra3.SCHEME.work),
     evaluations="3 drifts, 4 noises; additive 3 drifts, 3 noises",
     ode_order=3,
     reference="Rößler 2010, SIAM J. Numer. Anal. 48, 922, SRIW2",

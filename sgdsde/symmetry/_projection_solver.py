@@ -8,7 +8,7 @@ where its form starts, where the numbers of its TRACK kernel start, how many, th
 Newton's method on the group. At y, a small element exp(Σ δ_a A_a) changes C_a = yᵀA_a y by 2Σ_b K_ab δ_b,
 K_ab = ⟨A_a y, A_b y⟩; y is replaced by exp(Σ δ_a A_a)y with Kδ = ½(target - C), and all starts again from there. The
 exponential is a Taylor series of products A·v, of as many terms as its norm asks for; no matrix of d × d is formed.
-One diagonal generator is simpler: C(e^{λA}y) = Σ_i a_i e^{2λa_i} y_i² grows with λ, and its root is bracketed.
+One diagonal generator is simpler: C(e^{λA}y) = Σ_i a_i e^{2λa_i} y_i² grows with λ, and has one root at most.
 """
 
 from __future__ import annotations
@@ -214,40 +214,32 @@ def _column(x, b, target, p, work):
 @inline
 def _charge_on(a, x, b, lam):
     """Σ a e^{2λa} x², its derivative 2Σ a² e^{2λa} x², and Σ e^{2λa} x²."""
-    charge = speed = length = 0.0
+    charge = slope = length = 0.0
     last, grown = 0.0, 1.0
     for i in range(x.shape[0]):
         if a[i] != last:
             last, grown = a[i], np.exp(2.0 * lam * a[i])
         term = grown * x[i, b] * x[i, b]
         charge += a[i] * term
-        speed += 2.0 * a[i] * a[i] * term
+        slope += 2.0 * a[i] * a[i] * term
         length += term
-    return charge, speed, length
+    return charge, slope, length
 
 
 @inline
 def _diagonal_column(x, b, goal, p):
-    """`moved` for one diagonal generator, by Newton's method inside a bracket of λ."""
+    """`moved` for one diagonal generator. The slope of C(e^{λA}x) is convex in λ, so that Newton's method ends."""
     norm, a = p[HEADER], vector(p, int(p[HEADER + 1]) + 5, x.shape[0])
     rounding = (32.0 + np.sqrt(x.shape[0])) * EPS
-    lam, low, high = 0.0, -np.inf, np.inf
-    error = np.inf
+    lam, error = 0.0, np.inf
     for _ in range(ITERATIONS):
-        charge, speed, length = _charge_on(a, x, b, lam)
+        charge, slope, length = _charge_on(a, x, b, lam)
         miss = goal - charge
         before = error
         error = abs(miss) / (norm * length) if miss != 0.0 else 0.0
         if error <= STOP or (error <= rounding and error >= 0.5 * before):
             break
-        if miss > 0.0:
-            low = lam
-        else:
-            high = lam
-        step = min(max(miss / speed, -1.0 / norm), 1.0 / norm)
-        if not low < lam + step < high:
-            step = 0.5 * (low + high) - lam
-        lam += step
+        lam += min(max(miss / slope, -1.0 / norm), 1.0 / norm)
     if not error <= rounding:
         return NOT_CONVERGED
     last, grown = 0.0, 0.0

@@ -95,7 +95,7 @@ def few_step(theta, X, Y, batch, b, weight, decay, q, work):
     """θ = decay·θ - weight·Σ_s ∇ℓ_s over the samples batch[:, b], row by row of each W_l.
 
     The old value of a row first goes into the W_lᵀδ_l of every sample, then it takes every sample's update; the last
-    sample does both at once.
+    sample does both at once. Rows from the last to the first: those that `_forward` touched last are still near.
     """
     size = batch.shape[0]
     last = size - 1
@@ -128,7 +128,7 @@ def few_step(theta, X, Y, batch, b, weight, decay, q, work):
         W = matrix(theta, start, n, m)
         if l == 1:
             x = vector(X, int(batch[last, b]) * n0, n0)
-            for r in range(n):
+            for r in range(n - 1, -1, -1):
                 w = row(W, r)
                 _update(w, decay, acts[last * total + place + r], x)
                 for s in range(last):
@@ -137,7 +137,7 @@ def few_step(theta, X, Y, batch, b, weight, decay, q, work):
         for k in range(size * m):
             pulls[k] = 0.0
         a, pull = vector(acts, last * total + place - m, m), vector(pulls, last * m, m)
-        for r in range(n):
+        for r in range(n - 1, -1, -1):
             w = row(W, r)
             for s in range(last):
                 axpy(vector(pulls, s * m, m), acts[s * total + place + r], w)

@@ -12,6 +12,7 @@ from sgdsde import _check
 from sgdsde._errors import ArgumentError
 from sgdsde.equation._equation import Equation, Problem
 from sgdsde.equation.structure import noise_structure
+from sgdsde.run.choosing import choose_for
 from sgdsde.run.grid import make_grid, time_span
 from sgdsde.run.integrating import integrate
 from sgdsde.run.solution import Solution
@@ -28,6 +29,7 @@ def solve(
     y0: Any,
     *,
     method: str | None = None,
+    goal: str | None = None,
     dt: Any = None,
     n_paths: int | None = None,
     rng: Any = None,
@@ -63,6 +65,9 @@ def solve(
         One start for all paths, or one row for each.
     method : str, optional
         Name of a scheme (`sgdsde.methods`). By default "euler-maruyama" for Itô and "heun" for Stratonovich equations.
+        "auto" measures the noise around y0 and takes the method of the highest order for the `goal`.
+    goal : {"strong", "weak", "charge"}, optional
+        With method="auto": paths (the default), means and laws, or charges; `choose_method` says which and why.
     dt : float or (n_steps,) array
         Step length. Where it does not divide t1 - t0, the last step is shorter. Or the length of every step, which add
         up to t1 - t0. The SDE of an `SGD` problem defaults to its learning rate, or to the steps of its schedule.
@@ -157,14 +162,22 @@ def solve(
         if dt is None:
             raise ArgumentError("dt must be given: the step length, in units of t")
     grid = make_grid(t0, t1, _check.positive("dt", dt) if np.ndim(dt) == 0 else dt)
-    scheme = get_scheme(method if method is not None else DEFAULT_METHOD[equation.calculus])
+    first = np.atleast_2d(start)[0]
+    if method == "auto":
+        choice, noise = choose_for(equation, first, t0, "strong" if goal is None else goal)
+        scheme = get_scheme(choice.method)
+    else:
+        if goal is not None:
+            raise ArgumentError(f'goal must be None unless method="auto", got goal={goal!r} with method={method!r}')
+        scheme = get_scheme(method if method is not None else DEFAULT_METHOD[equation.calculus])
+        noise = noise_for(scheme, equation, t0, first)
     return integrate(
         equation,
         scheme,
         grid,
         start,
         problem=sde,
-        noise=noise_for(scheme, equation, t0, np.atleast_2d(start)[0]),
+        noise=noise,
         n_paths=n_paths,
         rng=rng,
         t_eval=t_eval,
@@ -191,21 +204,27 @@ def solve(
 def noise_for(scheme: Scheme, equation: Equation, t0: float, y0: np.ndarray) -> str:
     """The noise kind the scheme treats the equation as: the declared one, measured where the scheme relies on it.
 
-    General noise whose columns are measured to commute is taken as commutative by a scheme that wants that.
+    A kind that the scheme does not take is taken as a more special one that it does, where that is what is measured:
+    constant columns are additive noise whatever they were called.
     """
     kind = equation.noise
     takes = kind in scheme.strong and equation.calculus in scheme.calculus
-    if kind == "scalar" or (takes and (kind == "general" or not isinstance(scheme.step, Mapping))):
+    if takes and (kind in ("general", "scalar") or not isinstance(scheme.step, Mapping)):
+        return kind
+    if equation.calculus == "discrete":
         check(scheme, kind, equation.calculus)
         return kind
     found = noise_structure(equation, y0, t0)
-    holds = {"additive": found.additive, "diagonal": found.diagonal, "commutative": found.commutative, "general": True}
-    if not holds[kind]:
+    holds = {"additive": found.additive, "diagonal": found.diagonal, "commutative": found.commutative}
+    if not holds.get(kind, True):
         raise ArgumentError(
             f"noise was declared {kind!r}, and method {scheme.name!r} relies on it, but it is measured to be "
             f"{found.kind!r}: {found.witness}; declare noise='general', as a (d, m) matrix, and choose a method for it"
         )
-    if kind == "general" and kind not in scheme.strong and found.commutative:
-        kind = "commutative"
+    if not takes:
+        special = [one for one, true in holds.items() if true and one in scheme.strong]
+        if equation.calculus not in scheme.calculus:  # only additive noise has one law in both calculi
+            special = [one for one in special if one == "additive"]
+        kind = next(iter(special), kind)
     check(scheme, kind, equation.calculus)
     return kind

@@ -85,6 +85,12 @@ class SGDEquation:
         return bound
 
     @property
+    def exact_correction(self) -> bool:
+        """Whether ½ Σ_j (b_j·∇)b_j has a closed form, and is not made by column differences."""
+        native = self.factor.kind == "native" and self.model.compiled(self.factor.value).correction is not None
+        return native or self.factor.kind == "constant"
+
+    @property
     def strength(self) -> float:
         """s = √(2σ²ρ), by which every factor is multiplied."""
         return float(np.sqrt(2.0 * self.problem.noise_scale))

@@ -164,7 +164,7 @@ def test_an_argument_error_uses_up_no_random_numbers(eq):
         ({"args": "ab"}, "args must be a tuple"),
         ({"method": "rk4"}, "method"),
         ({"method": "heun"}, "heun"),
-        ({"method": "milstein"}, "milstein-symmetric"),
+        ({"method": "sra1"}, "takes additive noise, this equation has general noise"),
     ],
 )
 def test_arguments_that_cannot_be_used(eq, arguments, match):

@@ -9,6 +9,7 @@ import pytest
 import sgdsde as sg
 from sgdsde import SDE, ArgumentError, ModelError, ShapeError, to_ito, to_stratonovich
 from sgdsde.equation.derivative import derivative_shape, extended_rows
+from sgdsde.equation.differences import no_correction
 
 
 def zero(t, y, *args):
@@ -231,6 +232,15 @@ def test_a_run_after_conversion_stays_inside_its_scratch():
     itself = sg.solve(sde, (0, 1), [0.5, 0.7], method="milstein", **run)
     converted = sg.solve(to_ito(sde), (0, 1), [0.5, 0.7], method="milstein", **run)
     np.testing.assert_allclose(itself.y, converted.y, rtol=0, atol=1e-12)
+    equation, scheme, n = to_ito(sde).bind(0.0, [0.5, 0.7]), sg.methods["milstein"], 3
+    k = equation.kernels()
+    size = k.work[0] + (k.work[1] + 2) * n  # of its own the step takes d a path
+    work = np.full(size + 50, np.nan)
+    work[size:] = 7.25
+    x, h, dW, aux = np.ones((2, n)), np.full(n, 0.1), np.ones((2, n)), np.ones((4, n))
+    step = scheme.kernel("general", "ito", derivative=True)
+    step(k.increment, no_correction, x, h, h, dW, aux, np.zeros(2 * n, np.int64), work, k.p, k.data)
+    assert np.isfinite(x).all() and (work[size:] == 7.25).all()
 
 
 # The rest of what a function may be

@@ -9,6 +9,7 @@ from sgdsde._jit import kernel
 from sgdsde.random import iterated_integrals, levy_terms
 from sgdsde.random.levy_kernels import fill_ito, integrals_work
 from sgdsde.random.levy_methods import METHODS
+from sgdsde.schemes import Aux
 
 
 @kernel(STEP)
@@ -26,9 +27,7 @@ PAIR = sg.Scheme(
     calculus=("ito",),
     strong={"general": 1.0},
     weak={"general": 1.0},
-    aux=fill_ito,
-    aux_rows=lambda m: m * m,
-    work=lambda d, m: integrals_work(m),
+    aux=Aux(fill_ito, rows=lambda d, m: m * m, work=lambda d, m: integrals_work(m)),
 )
 
 

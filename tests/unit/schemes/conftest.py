@@ -77,7 +77,10 @@ def correction(t, x, p, m):
 
 
 def take(step, increment, x, t, h, dW, p, scratch, made=mixed_correction, aux=None, extra=()):
-    """One step, with rows of `aux` (r, n) and `extra` numbers behind the data; the scratch is as large as declared, full of NaN, with a guard behind it that must be left alone."""
+    """One step, with rows of `aux` (r, n) and `extra` numbers behind the data.
+
+    The scratch is as large as declared, full of NaN, with a guard behind it that must be left alone.
+    """
     n, m = x.shape[1], dW.shape[0]
     x, t, h, dW = x.copy(), t.copy(), h.copy(), np.ascontiguousarray(dW)
     before = t.copy(), h.copy(), dW.copy()

@@ -24,7 +24,7 @@ def make(
         t=np.arange(n_times, dtype=float) if t is None else np.asarray(t, dtype=float),
         method=method, calculus=calculus, dt=dt, n_steps=n_times - 1, seed=seed, problem="a test", y0=y[:, 0],
         n_paths=n, single=single, dim=d, path_index=np.arange(n) if path_index is None else np.asarray(path_index),
-        path_status=(~np.isfinite(y).all(axis=(1, 2))).astype(np.int64),
+        path_status=(~np.isfinite(y).all(axis=(1, 2))).astype(np.int64), events=np.zeros(n, np.int64),
         t_stopped=np.where(np.isfinite(y).all(axis=(1, 2)), np.nan, 1.0), steps=steps, tracked_steps=steps,
         names=names, values=values, moments=None,
     )  # fmt: skip

@@ -6,8 +6,7 @@
 
 a, b: Itô drift and columns at (t, Y). Strong and weak order 1.0 for every kind of noise. General noise needs the
 iterated integrals; where columns commute their symmetric part ½(ΔW^l ΔW^k − h δ_lk) does, and no area is drawn. With no
-noise it is Heun's method, of order 2. The supports have no product of noise and derivative, and errors of the drift are
-those of a second-order method: of the methods of strong order 1.0 it is the one for small noise.
+noise it is Heun's method, of order 2: of the methods of strong order 1.0 for Itô equations, the one for small noise.
 
 Cost: 2 drifts and 3m + 1 noises, for Σ_l b^l I_(l,k) is one increment with v = column k of I; scalar and diagonal noise
 3 noises (all columns at once by v = 1), additive noise 1. For general noise the m² integrals besides.

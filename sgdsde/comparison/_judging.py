@@ -63,10 +63,9 @@ def judge(
     relative = np.where(signed[used] < 0, -1, 1) * size_of * math.log(2)
     with np.errstate(over="ignore", invalid="ignore"):
         spread = covariance[np.ix_(used, used)] / relative / relative[:, None]  # of log2(error): delta method
-    order, stderr_order = slope(x, y, spread)
-    half = (len(x) + 1) // 2
-    fine, _ = slope(x[-half:], y[-half:], spread[-half:, -half:])
-    reach = max(sigmas * stderr_order + 2 * abs(fine - order), BEND)
+    order, error = slope(x, y, spread)
+    bend, bend_error = _bend(x, y, spread)
+    reach = max(sigmas * error + 2 * bend + bend_error, BEND)
     low, high = order - reach, order + reach
     if finest and order > LEAST:  # the reference errs too, by its share: order p gives (finest / dt)^p of the error
         corrected, _ = slope(x, y - np.log2(1 - (finest / dts[used]) ** order), spread)
@@ -83,18 +82,34 @@ def judge(
             "inconclusive",
             "the error changes its sign between levels, where no power leads: finer levels",
         )
-    elif max(order - low, high - order) > widest:
+    elif max(order - low, high - order) > widest and verdict != "inconsistent":
         verdict, reason = "inconclusive", "the interval is too wide to tell orders apart: more paths, or finer levels"
     return OrderResult(order=order, interval=(low, high), verdict=verdict, reason=reason, **about)
 
 
 def slope(x: np.ndarray, y: np.ndarray, covariance: np.ndarray) -> tuple[float, float]:
     """Weighted least squares slope of y on x and its standard error; `covariance` is that of y."""
+    coefficient = _coefficient(x, covariance)
+    return float(coefficient @ y), _error(coefficient, covariance)
+
+
+def _coefficient(x: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     variance = np.diag(covariance)
     weight = 1.0 / np.maximum(variance, 1e-3 * max(variance.max(), 1e-30))
     centred = x - np.average(x, weights=weight)
-    coefficient = weight * centred / (weight * centred**2).sum()
-    return float(coefficient @ y), math.sqrt(max(0.0, float(coefficient @ covariance @ coefficient)))
+    return weight * centred / (weight * centred**2).sum()
+
+
+def _error(coefficient: np.ndarray, covariance: np.ndarray) -> float:
+    return math.sqrt(max(0.0, float(coefficient @ covariance @ coefficient)))
+
+
+def _bend(x: np.ndarray, y: np.ndarray, covariance: np.ndarray) -> tuple[float, float]:
+    """How far the finer half of the levels moves the slope, and the standard error of that."""
+    half = (len(x) + 1) // 2
+    change = -_coefficient(x, covariance)
+    change[-half:] += _coefficient(x[-half:], covariance[-half:, -half:])
+    return abs(float(change @ y)), _error(change, covariance)
 
 
 def _wanted(about: dict[str, Any]) -> str:

@@ -68,8 +68,8 @@ def autocorrelation_time(series: Any) -> float:
     >>> x = np.zeros_like(z)
     >>> for k in range(1, 5000):
     ...     x[:, k] = 0.8 * x[:, k - 1] + z[:, k]
-    >>> round(autocorrelation_time(x)), (1 + 0.8) / (1 - 0.8)  # of an autoregressive series
-    (9, 9.000000000000002)
+    >>> 8 < autocorrelation_time(x) < 10.5  # an autoregressive series: (1 + 0.8)/(1 - 0.8) = 9
+    True
     """
     x = _series(series)
     n = x.shape[1]

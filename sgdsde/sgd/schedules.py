@@ -39,8 +39,8 @@ class Schedule:
     step(0.001, {5000: 0.008})
     >>> two([0, 4999, 5000, 10**9])
     array([0.001, 0.001, 0.008, 0.008])
-    >>> two.time(6000)  # 5000 steps of 0.001 and 1000 of 0.008
-    array(13.)
+    >>> float(two.time(6000))  # 5000 steps of 0.001 and 1000 of 0.008
+    13.0
     """
 
     name: str

@@ -29,13 +29,23 @@ def test_a_correction_is_asked_for_where_it_is_used():
     for name, scheme in methods.items():
         for kind in scheme.strong:
             for calculus in scheme.calculus:
-                x, one, dW, aux = np.ones((1, 1)), np.full(1, 0.1), np.ones((1, 1)), np.empty((0, 1))
-                rest = np.zeros(1, np.int64), np.zeros(1000), made.p, made.data
-                scheme.kernel(kind, calculus)(made.increment, poison, x, one, one, dW, aux, *rest)
-                asks = "correction" in scheme.needs_for(kind, calculus)
-                assert np.isnan(x[0, 0]) == asks, (name, kind, calculus)
-                asking |= {(name, kind, calculus)} if asks else set()
-    assert asking == {("milstein-symmetric", kind, "ito") for kind in NOISE_KINDS if kind != "additive"}
+                if scheme.prepare is not None:
+                    continue
+                beyond = scheme.aux_for(kind, calculus)
+                aux = np.zeros((beyond.rows(1, 1) if beyond is not None else 0, 1))
+                x, one, dW = np.ones((1, 1)), np.full(1, 0.1), np.ones((1, 1))
+                status, work = np.zeros(2, np.int64), np.zeros(10_000)
+                scheme.kernel(kind, calculus)(
+                    made.increment, poison, x, one, one, dW, aux, status, work, made.p, made.data
+                )
+                asks = {"correction", "columns"} & set(scheme.needs_for(kind, calculus))
+                assert (np.isnan(x[0, 0]) or status[0] != 0) == bool(asks), (name, kind, calculus)
+                asking |= {(name, kind, calculus)} if "correction" in asks else set()
+    some = {kind for kind in NOISE_KINDS if kind != "additive"}
+    wanted = {("milstein-symmetric", kind, "ito") for kind in some} | {
+        ("implicit-midpoint", kind, "ito") for kind in some
+    }
+    assert asking - {("implicit-midpoint", "additive", "ito")} == wanted
 
 
 def test_needs_fall_back_as_kernels_do():

@@ -11,13 +11,14 @@ from sgdsde.schemes.implicit_midpoint import SCHEME
 SIZES = [(d, m, n) for d in (1, 2, 3) for m in (1, 2, 4) for n in (1, 3, 8)]
 
 
-def one_step(noise, increment, x, h, dW=None, p=(0.0,)):
+def one_step(noise, increment, x, h, dW=None, p=(0.0,), stopped=()):
     """One Stratonovich step from t = 0, where columns may fail: (x, status)."""
     x, h = np.array(x, float), np.ascontiguousarray(h, float)
     d, n = x.shape
     dW = np.zeros((0, n)) if dW is None else np.ascontiguousarray(dW, float)
     status, work = np.zeros(2 * n, np.int64), np.full((SCHEME.work(d, len(dW))[1] + 4) * n, np.nan)
-    step, p = SCHEME.kernel(noise, "stratonovich"), np.array(p, float)
+    status[list(stopped)] = 1
+    step, p = SCHEME.kernel(noise, "stratonovich"), np.asarray(p, float)
     step(increment, never, x, np.zeros(n), h, dW, np.empty((0, n)), status, work, p, np.zeros(1))
     return x, status
 
@@ -98,13 +99,31 @@ def rough(out, x, t, h, v, p, data, work):
 def test_a_step_without_a_solution_fails_alone_and_leaves_its_state():
     """x' = 1 + x² from x: u = h(1 + (x + u/2)²) has a root where (1 − hx)² >= h²(1 + x²), i.e. h² + 2hx <= 1."""
     h = np.array([0.1, 2.0, 0.3, 0.9, 0.97])
-    x = np.array([[0.5, 0.5, np.nan, 0.1, 0.02]])
+    x = np.array([[0.5, 0.4, np.nan, 0.1, 0.02]])
     got, status = one_step("general", squares, x, h, p=[1.0])
     assert list(status) == [0, 2, 2, 0, 0] + [0] * 5
-    assert got[0, 1] == 0.5
+    assert got[0, 1] == 0.4
     for k in (0, 3, 4):
         roots = np.roots([0.25 * h[k], h[k] * x[0, k] - 1.0, h[k] * (1 + x[0, k] ** 2)])
         assert abs(got[0, k] - x[0, k] - roots.real.min()) < 1e-6 * abs(roots.real.min())
+
+
+@kernel_uncached(INCREMENT)
+def counting(out, x, t, h, v, p, data, work):
+    """The same, and how often it is called."""
+    p[0] += 1.0
+    for b in range(x.shape[1]):
+        out[0, b] = (1.0 + x[0, b] * x[0, b]) * h[b]
+
+
+def test_a_path_that_was_stopped_does_not_keep_the_others_waiting():
+    x, h, calls = np.full((1, 3), 0.4), np.array([0.01, 2.0, 0.02]), []
+    for stopped in ((), (1,)):
+        p = np.zeros(1)
+        got, status = one_step("general", counting, x, h, p=p, stopped=stopped)
+        assert list(status[:3]) == [0, 1 if stopped else 2, 0] and got[0, 1] == 0.4
+        calls.append(p[0])
+    assert calls[1] < 12 < 30 < calls[0]
 
 
 @pytest.mark.parametrize("d", [1, 3, 20])

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 
+from sgdsde._errors import OK
 from sgdsde._jit import inline
 from sgdsde._views import matrix, rest
 from sgdsde.schemes._newton import DENSE
@@ -41,7 +42,8 @@ def size(d: int) -> int:
 
 @inline
 def accelerate(
-    increment, correction, out, base, theta, t, h, v, with_correction, p, data, y, c, u, f, u_best, columns, work
+    increment, correction, out, base, theta, t, h, v, with_correction, p, data, y, c, u, f, u_best, columns, status,
+    work,
 ):  # fmt: skip
     """Iterate from u = 0. u_best, out = F(u_best): the best point of each column; True if a column is not DONE."""
     d, n = base.shape
@@ -59,7 +61,8 @@ def accelerate(
     state, residual, scale, best = columns[0], columns[1], columns[2], columns[4]
     mark, since, at_best, beta, first = columns[5], columns[6], columns[8], columns[9], columns[10]
     for b in range(n):
-        state[b], best[b], mark[b], since[b], beta[b] = OPEN, math.inf, math.inf, 0.0, 1.0
+        state[b] = OPEN if status[b] == OK else LEFT
+        best[b], mark[b], since[b], beta[b] = math.inf, math.inf, 0.0, 1.0
     for i in range(d):
         for b in range(n):
             u[i, b] = 0.0

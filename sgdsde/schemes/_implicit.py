@@ -5,7 +5,8 @@
 θ = ½ and base = Y for the midpoint rule; θ = 1, v = 0 and base = Y + b ΔW for drift-implicit Euler. First the
 accelerated fixed point (`_fixed_point`), which costs one evaluation an iteration; the columns that it does not take to
 the end, because the equation is stiff, go on with Newton and a Jacobian by differences (`_newton`), up to d = DENSE.
-Each column is frozen at its own convergence, so its bits do not depend on the others.
+Each column is frozen at its own convergence, so its bits do not depend on the others. A column whose path has been
+stopped is not iterated: it would keep the others waiting at every step.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from numba import types
 
 from sgdsde._abi import BLOCK, CORRECTION, INCREMENT, INTS, VECTOR
-from sgdsde._errors import NOT_CONVERGED
+from sgdsde._errors import NOT_CONVERGED, OK
 from sgdsde._jit import kernel
 from sgdsde._views import matrix, rest, vector
 from sgdsde.schemes._fixed_point import accelerate
@@ -34,7 +35,7 @@ SOLVE = types.void(
     VECTOR,  # h (B,)
     BLOCK,  # v (m, B)
     types.boolean,  # whether h·c is subtracted
-    INTS,  # status (2B,): a column that failed gets NOT_CONVERGED
+    INTS,  # status (2B,): only columns that are OK are solved; one that fails gets NOT_CONVERGED
     VECTOR,  # work
     VECTOR,  # p
     VECTOR,  # data
@@ -54,8 +55,9 @@ def solve(increment, correction, out, base, theta, t, h, v, with_correction, sta
     columns = matrix(work, 5 * d * n, COLUMNS, n)
     tail = rest(work, (5 * d + COLUMNS) * n)
     pending = accelerate(
-        increment, correction, out, base, theta, t, h, v, with_correction, p, data, y, c, u, f, u_best, columns, tail
-    )
+        increment, correction, out, base, theta, t, h, v, with_correction, p, data, y, c, u, f, u_best, columns, status,
+        tail,
+    )  # fmt: skip
     if pending and d <= DENSE:
         newton(
             increment,
@@ -80,6 +82,7 @@ def solve(increment, correction, out, base, theta, t, h, v, with_correction, sta
     state = vector(work, 5 * d * n, n)
     for b in range(n):
         if state[b] != DONE:
-            status[b] = NOT_CONVERGED
+            if status[b] == OK:
+                status[b] = NOT_CONVERGED
             for i in range(d):
                 out[i, b] = 0.0

@@ -21,7 +21,7 @@ variance σ²/(2λ + λ²h) in place of σ²/2λ; `ou-splitting` has it right); 
 from __future__ import annotations
 
 from sgdsde._abi import STEP
-from sgdsde._errors import NOT_CONVERGED
+from sgdsde._errors import OK
 from sgdsde._jit import kernel
 from sgdsde._views import matrix, rest, vector, zeros
 from sgdsde.schemes._implicit import implicit_work, solve
@@ -47,7 +47,7 @@ def step(increment, correction, x, t, h, dW, aux, status, work, p, data):
             base[i, b] += x[i, b]
     solve(increment, correction, change, base, 1.0, end, h, no_noise, False, status, tail, p, data)
     for b in range(n):
-        if status[b] != NOT_CONVERGED:
+        if status[b] == OK:
             for i in range(d):
                 x[i, b] = base[i, b] + change[i, b]
 

@@ -91,7 +91,8 @@ def stiff(out, x, t, h, v, p, data, work):
 
 @kernel_uncached(INCREMENT)
 def rough(out, x, t, h, v, p, data, work):
-    """x' = −x, with an error as of differences."""
+    """x' = −x, with an error as of differences; and how often it is called."""
+    p[0] += 1.0
     for b in range(x.shape[1]):
         out[0, b] = -x[0, b] * (1.0 + 3e-9 * np.sin(1e13 * x[0, b])) * h[b]
 
@@ -140,10 +141,19 @@ def test_stiff_steps_are_solved(d, z):
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-9)
 
 
-def test_rounding_in_the_functions_is_not_taken_for_failure():
-    x = np.linspace(0.3, 3.0, 64)[None, :]
-    got, status = one_step("general", rough, x, np.full(64, 0.1))
+def test_a_jacobian_without_a_diagonal_is_solved():
+    """hA/2 − I has a zero in its corner, which only an exchange of rows can move."""
+    A, x = np.array([[2.0, 50.0], [-50.0, -30.0]]), np.array([[1.0, -0.5], [0.3, 2.0]])
+    got, status = one_step("general", stiff, x, np.ones(2), p=A.ravel())
     assert not status.any()
+    wanted = np.linalg.solve(np.eye(2) - 0.5 * A, (np.eye(2) + 0.5 * A) @ x)
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-11)
+
+
+def test_rounding_in_the_functions_is_not_taken_for_failure():
+    x, calls = np.linspace(0.3, 3.0, 64)[None, :], np.zeros(1)
+    got, status = one_step("general", rough, x, np.full(64, 0.1), p=calls)
+    assert not status.any() and calls[0] < 15
     np.testing.assert_allclose(got, x * 0.95 / 1.05, rtol=2e-9)
 
 

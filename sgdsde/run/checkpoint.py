@@ -170,7 +170,8 @@ def numbers_of(equation: Equation, kernels: Kernels) -> tuple[np.ndarray, ...]:
 def functions_of(equation: Equation) -> list[Any]:
     """The functions that a person wrote for an equation."""
     sde = getattr(equation, "sde", None)
-    return [getattr(sde, name) for name in ("drift", "diffusion") if hasattr(sde, name)]
+    names = ("drift", "diffusion", "derivative")
+    return [getattr(sde, name) for name in names if getattr(sde, name, None) is not None]
 
 
 def code_digest(function: Any) -> bytes:

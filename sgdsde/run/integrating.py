@@ -29,6 +29,9 @@ from sgdsde.schemes._scheme import Aux, Scheme
 
 __all__ = ["integrate"]
 
+MOST_AUX = 1 << 18
+"""Numbers beyond dW that a step may need: iterated integrals of 512 Brownian motions."""
+
 
 def integrate(
     equation: Equation,
@@ -85,6 +88,11 @@ def integrate(
     if dW is not None and brownian is not None:
         raise ArgumentError("dW and brownian exclude each other: both say what drives the run")
     check_brownian(brownian, equation, grid, saves, paths, aux.brownian if aux is not None else "")
+    if aux is not None and aux.rows(equation.dim, equation.noise_dim) > MOST_AUX and not discrete:
+        raise ArgumentError(
+            f"method {scheme.name!r} needs {aux.rows(equation.dim, equation.noise_dim)} random numbers beyond dW at each "
+            f"step for {equation.noise_dim} noises; use 'milstein-symmetric', or goal='charge' or 'weak' with method='auto'"
+        )
     if step_size is not None:
         _check_adaptive(scheme, equation, aux, saves, watched[1], brownian, grid)
     if rng is None and file is not None and file.seed is not None:

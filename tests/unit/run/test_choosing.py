@@ -69,6 +69,9 @@ def test_what_cannot_be_had_is_refused():
     theta = problem.model.init(rng=0)
     with pytest.raises(sg.ArgumentError, match="300 noises that do not commute need 90000 iterated integrals"):
         sg.solve(problem.sde(), (0, 0.1), theta, method="auto", rng=0)
+    many = sg.SGD(DeepLinear([3, 2, 2]), np.tile(X, (2, 1)), np.tile(X[:, :2], (2, 1)), learning_rate=0.01)
+    with pytest.raises(sg.ArgumentError, match="'milstein' needs 360000 random numbers beyond dW at each step"):
+        sg.solve(many.sde(), (0, 0.1), theta, method="milstein", rng=0)
     sde = sg.SDE(drift, crossed, dim=2)
     with pytest.raises(sg.ArgumentError, match="goal must be one of"):
         sg.solve(sde, (0, 1), [0.5, 0.7], method="auto", goal="fast", dt=0.1)

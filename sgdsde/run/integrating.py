@@ -88,10 +88,11 @@ def integrate(
     if dW is not None and brownian is not None:
         raise ArgumentError("dW and brownian exclude each other: both say what drives the run")
     check_brownian(brownian, equation, grid, saves, paths, aux.brownian if aux is not None else "")
-    if aux is not None and aux.rows(equation.dim, equation.noise_dim) > MOST_AUX and not discrete:
+    beyond = aux.rows(equation.dim, equation.noise_dim) if aux is not None and not discrete else 0
+    if beyond > MOST_AUX:
         raise ArgumentError(
-            f"method {scheme.name!r} needs {aux.rows(equation.dim, equation.noise_dim)} random numbers beyond dW at each "
-            f"step for {equation.noise_dim} noises; use 'milstein-symmetric', or goal='charge' or 'weak' with method='auto'"
+            f"method {scheme.name!r} needs {beyond} random numbers beyond dW at each step for {equation.noise_dim} noises; "
+            "use 'milstein-symmetric', or goal='charge' or 'weak' with method='auto'"
         )
     if step_size is not None:
         _check_adaptive(scheme, equation, aux, saves, watched[1], brownian, grid)

@@ -91,8 +91,8 @@ def integrate(
     beyond = aux.rows(equation.dim, equation.noise_dim) if aux is not None and not discrete else 0
     if beyond > MOST_AUX:
         raise ArgumentError(
-            f"method {scheme.name!r} needs {beyond} random numbers beyond dW at each step for {equation.noise_dim} noises; "
-            "use 'milstein-symmetric', or goal='charge' or 'weak' with method='auto'"
+            f"method {scheme.name!r} needs {beyond} random numbers beyond dW at each step for {equation.noise_dim} "
+            "noises; use 'milstein-symmetric', or goal='charge' or 'weak' with method='auto'"
         )
     if step_size is not None:
         _check_adaptive(scheme, equation, aux, saves, watched[1], brownian, grid)

@@ -64,8 +64,7 @@ def judge(
     with np.errstate(over="ignore", invalid="ignore"):
         spread = covariance[np.ix_(used, used)] / relative / relative[:, None]  # of log2(error): delta method
     order, error = slope(x, y, spread)
-    bend, bend_error = _bend(x, y, spread)
-    reach = max(sigmas * error + 2 * bend + bend_error, BEND)
+    reach = max(sigmas * error + _bend(x, y, spread), BEND)
     low, high = order - reach, order + reach
     if finest and order > LEAST:  # the reference errs too, by its share: order p gives (finest / dt)^p of the error
         corrected, _ = slope(x, y - np.log2(1 - (finest / dts[used]) ** order), spread)
@@ -104,12 +103,13 @@ def _error(coefficient: np.ndarray, covariance: np.ndarray) -> float:
     return math.sqrt(max(0.0, float(coefficient @ covariance @ coefficient)))
 
 
-def _bend(x: np.ndarray, y: np.ndarray, covariance: np.ndarray) -> tuple[float, float]:
-    """How far the finer half of the levels moves the slope, and the standard error of that."""
+def _bend(x: np.ndarray, y: np.ndarray, covariance: np.ndarray) -> float:
+    """Twice what the finer half of the levels would change, as far as that is no noise: less and at least its error."""
     half = (len(x) + 1) // 2
     change = -_coefficient(x, covariance)
     change[-half:] += _coefficient(x[-half:], covariance[-half:, -half:])
-    return abs(float(change @ y)), _error(change, covariance)
+    error = _error(change, covariance)
+    return max(2 * abs(float(change @ y)) - error, error)
 
 
 def _wanted(about: dict[str, Any]) -> str:

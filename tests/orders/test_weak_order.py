@@ -84,10 +84,10 @@ def test_euler_maruyama_has_order_one_for_every_moment():
 
 def test_platen_has_order_two_where_the_columns_do_not_commute():
     _, square = moments(1.0)
-    cost = {"functions": lambda y: y[:, 1] ** 2, "reference": square[1, 1], "rng": 3, "sigmas": 5}
-    result = weak_order(linear(), Y0, (0, 1), "platen", n_steps=(5, 10, 20), n_paths=1_000_000, **cost)
+    cost = {"functions": product, "reference": square[0, 1], "rng": 3, "sigmas": 5}
+    result = weak_order(linear(), Y0, (0, 1), "platen", n_steps=(2, 4, 8), n_paths=400_000, **cost)
     assert result.verdict == "consistent" and result.expected == 2.0, result.explain()
-    assert result.interval[0] > 1.3, result.explain()
+    assert result.interval[0] > 1.5, result.explain()
 
 
 @kernel_uncached(AUX)

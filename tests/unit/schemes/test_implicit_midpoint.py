@@ -6,6 +6,7 @@ import pytest
 import sgdsde as sg
 from sgdsde._abi import CORRECTION, INCREMENT
 from sgdsde._jit import kernel_uncached
+from sgdsde.schemes._linear_solve import factorise, solve_factored
 from sgdsde.schemes.implicit_midpoint import SCHEME
 
 SIZES = [(d, m, n) for d in (1, 2, 3) for m in (1, 2, 4) for n in (1, 3, 8)]
@@ -141,13 +142,20 @@ def test_stiff_steps_are_solved(d, z):
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-9)
 
 
-def test_a_jacobian_without_a_diagonal_is_solved():
-    """hA/2 − I has a zero in its corner, which only an exchange of rows can move."""
-    A, x = np.array([[2.0, 50.0], [-50.0, -30.0]]), np.array([[1.0, -0.5], [0.3, 2.0]])
-    got, status = one_step("general", stiff, x, np.ones(2), p=A.ravel())
-    assert not status.any()
-    wanted = np.linalg.solve(np.eye(2) - 0.5 * A, (np.eye(2) + 0.5 * A) @ x)
-    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-11)
+@pytest.mark.parametrize("d", [1, 2, 5, 20])
+def test_linear_systems_with_exchanges_of_rows(d):
+    """A random matrix with zeros on its diagonal, and a singular one."""
+    rng = np.random.default_rng(d)
+    A, x = rng.normal(size=(d, d)), rng.normal(size=d)
+    if d > 1:
+        np.fill_diagonal(A, 0.0)
+    factors, pivot, found = A.ravel().copy(), np.empty(d), A @ x
+    assert factorise(factors, pivot)
+    solve_factored(factors, pivot, found)
+    np.testing.assert_allclose(found, x, rtol=0, atol=1e-14 * np.linalg.cond(A))
+    A[:, 0] = 0.0
+    assert not factorise(A.ravel().copy(), pivot)
+    assert not factorise(np.full(d * d, np.nan), pivot)
 
 
 def test_rounding_in_the_functions_is_not_taken_for_failure():

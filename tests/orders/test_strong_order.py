@@ -209,6 +209,20 @@ def test_the_error_of_a_numerical_reference_is_in_the_interval(order):
     assert result.interval[0] < min(order, trusting.interval[0] - 0.02) and result.interval[1] >= trusting.interval[1]
 
 
+def test_a_coarse_reference_reads_high_and_says_so():
+    """The same levels against runs of half and of a sixteenth of the last step: the first interval reaches lower."""
+    cost = {"n_paths": 2000, "n_steps": (8, 16, 32, 64), "rng": 0}
+    coarse, fine = (
+        strong_order(multiplicative(), [1.0, 0.5], (0, 1), "euler-maruyama", refine=r, **cost) for r in (2, 16)
+    )
+    assert coarse.order > fine.order + 0.05 and coarse.interval[0] < fine.order, (coarse.explain(), fine.explain())
+    assert coarse.order - coarse.interval[0] > coarse.interval[1] - coarse.order + 0.03
+    trusted = strong_order(
+        multiplicative(), [1.0, 0.5], (0, 1), "euler-maruyama", refine=1, reference="milstein", **cost
+    )
+    assert trusted.order - trusted.interval[0] == pytest.approx(trusted.interval[1] - trusted.order)
+
+
 # Arguments and words
 
 

@@ -1,7 +1,7 @@
 """Matrices in kernels: products that add to what is there, rows, and sums along rows and columns.
 
-The product is numba's own call to SciPy's BLAS, with the factor β that `np.dot` leaves out.
-Sums of a row run in eight strands, whatever its length: they are packed instructions, and always the same sum.
+The product is numba's own call to SciPy's BLAS, with the factor β that `np.dot` leaves out. Sums along a row are packed
+instructions: the compiler may choose their order, once and for all rows of a length.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from numba.np import arrayobj, linalg
 from sgdsde._jit import OPTIONS
 from sgdsde._views import vector
 
-__all__ = ["PLAIN", "TURNED", "add_row_sums", "add_to_rows", "column_norms", "inner", "multiply", "row"]
+__all__ = ["PLAIN", "TURNED", "add_row_sums", "add_to_rows", "column_norms", "inner", "multiply", "row", "times"]
 
 inline = numba.njit(**{**OPTIONS, "forceinline": True})
+reduction = numba.njit(**{**OPTIONS, "fastmath": {"contract", "reassoc"}, "forceinline": True})
 
 PLAIN, TURNED = 0, 1
 """A factor as it is, or transposed."""
@@ -74,48 +75,52 @@ def row(a, i):
     return vector(a, i * a.shape[1], a.shape[1])
 
 
-@inline
+@reduction
 def inner(x, y):
     """Σ_k x_k y_k."""
-    n = x.shape[0]
-    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
-    whole = n - n % 8
-    for k in range(0, whole, 8):
-        s0 += x[k] * y[k]
-        s1 += x[k + 1] * y[k + 1]
-        s2 += x[k + 2] * y[k + 2]
-        s3 += x[k + 3] * y[k + 3]
-        s4 += x[k + 4] * y[k + 4]
-        s5 += x[k + 5] * y[k + 5]
-        s6 += x[k + 6] * y[k + 6]
-        s7 += x[k + 7] * y[k + 7]
-    total = ((s0 + s4) + (s1 + s5)) + ((s2 + s6) + (s3 + s7))
-    for k in range(whole, n):
+    total = 0.0
+    for k in range(x.shape[0]):
         total += x[k] * y[k]
+    return total
+
+
+@reduction
+def _four(a, b, c, d, x):
+    """Four inner products with x, which do not wait for each other."""
+    p = q = r = s = 0.0
+    for k in range(x.shape[0]):
+        y = x[k]
+        p += a[k] * y
+        q += b[k] * y
+        r += c[k] * y
+        s += d[k] * y
+    return p, q, r, s
+
+
+@inline
+def times(out, a, x):
+    """out = a x for a vector x, without the cost of a call of BLAS."""
+    n = a.shape[0]
+    whole = n - n % 4
+    for j in range(0, whole, 4):
+        out[j], out[j + 1], out[j + 2], out[j + 3] = _four(row(a, j), row(a, j + 1), row(a, j + 2), row(a, j + 3), x)
+    for j in range(whole, n):
+        out[j] = inner(row(a, j), x)
+
+
+@reduction
+def _sum(x):
+    total = 0.0
+    for k in range(x.shape[0]):
+        total += x[k]
     return total
 
 
 @inline
 def add_row_sums(out, a):
     """out_j += Σ_i a_ji."""
-    m, n = a.shape
-    whole = n - n % 8
-    for j in range(m):
-        x = row(a, j)
-        s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
-        for k in range(0, whole, 8):
-            s0 += x[k]
-            s1 += x[k + 1]
-            s2 += x[k + 2]
-            s3 += x[k + 3]
-            s4 += x[k + 4]
-            s5 += x[k + 5]
-            s6 += x[k + 6]
-            s7 += x[k + 7]
-        total = ((s0 + s4) + (s1 + s5)) + ((s2 + s6) + (s3 + s7))
-        for k in range(whole, n):
-            total += x[k]
-        out[j] += total
+    for j in range(a.shape[0]):
+        out[j] += _sum(row(a, j))
 
 
 @inline

@@ -13,9 +13,8 @@ from sgdsde._views import matrix, rest, vector
 from sgdsde.models.activations import GELU, activate, chain
 from sgdsde.models.deep_linear_passes import column
 from sgdsde.models.deep_linear_sample import axpy
-from sgdsde.models.deep_linear_sample import multiply as times
 from sgdsde.models.deep_linear_step import FEW, copy
-from sgdsde.models.matrices import row
+from sgdsde.models.matrices import times
 from sgdsde.models.mlp_passes import (
     ACTIVATION,
     BIASES,
@@ -60,7 +59,7 @@ def _forward(theta, x, q, acts, keep):
     for l in range(1, depth(q) + 1):
         n, m = width(q, l), width(q, l - 1)
         a = vector(acts, place, n)
-        times(matrix(theta, start, n, m), below, a)
+        times(a, matrix(theta, start, n, m), below)
         start += n * m
         if q[BIASES] != 0.0:
             axpy(a, 1.0, vector(theta, start, n))
@@ -76,26 +75,42 @@ def _forward(theta, x, q, acts, keep):
 
 
 @inline
-def _update(w, decay, g, a):
-    """w = decay·w - g·a."""
-    for j in range(w.shape[0]):
-        w[j] = decay * w[j] - g * a[j]
+def _pull(out, W, g):
+    """out += Wᵀg."""
+    n, m = W.shape
+    for r in range(n):
+        weight = g[r]
+        for j in range(m):
+            out[j] += weight * W[r, j]
 
 
 @inline
-def _update_and_pull(w, decay, g, a, below):
-    """below += g·w and then w = decay·w - g·a, in one pass over w."""
-    for j in range(w.shape[0]):
-        below[j] += g * w[j]
-        w[j] = decay * w[j] - g * a[j]
+def _update(W, decay, g, a):
+    """W = decay·W - g aᵀ."""
+    n, m = W.shape
+    for r in range(n):
+        weight = g[r]
+        for j in range(m):
+            W[r, j] = decay * W[r, j] - weight * a[j]
+
+
+@inline
+def _pull_and_update(out, W, decay, g, a):
+    """Both in one pass over W: out += Wᵀg, and then W = decay·W - g aᵀ."""
+    n, m = W.shape
+    for r in range(n):
+        weight = g[r]
+        for j in range(m):
+            out[j] += weight * W[r, j]
+            W[r, j] = decay * W[r, j] - weight * a[j]
 
 
 @kernel(types.void(VECTOR, VECTOR, VECTOR, BLOCK, types.int64, types.float64, types.float64, VECTOR, VECTOR))
 def few_step(theta, X, Y, batch, b, weight, decay, q, work):
-    """θ = decay·θ - weight·Σ_s ∇ℓ_s over the samples batch[:, b], row by row of each W_l.
+    """θ = decay·θ - weight·Σ_s ∇ℓ_s over the samples batch[:, b], layer by layer from the last.
 
-    The old value of a row first goes into the W_lᵀδ_l of every sample, then it takes every sample's update; the last
-    sample does both at once. Rows from the last to the first: those that `_forward` touched last are still near.
+    The old W_l first goes into the W_lᵀδ_l of every sample, then it takes every sample's update; the last sample does
+    both at once, so that a single one goes over W_l once forward and once back.
     """
     size = batch.shape[0]
     last = size - 1
@@ -127,23 +142,20 @@ def few_step(theta, X, Y, batch, b, weight, decay, q, work):
         start -= n * m
         W = matrix(theta, start, n, m)
         if l == 1:
-            x = vector(X, int(batch[last, b]) * n0, n0)
-            for r in range(n - 1, -1, -1):
-                w = row(W, r)
-                _update(w, decay, acts[last * total + place + r], x)
-                for s in range(last):
-                    axpy(w, -acts[s * total + place + r], vector(X, int(batch[s, b]) * n0, n0))
+            for s in range(size):
+                x = vector(X, int(batch[s, b]) * n0, n0)
+                _update(W, decay if s == 0 else 1.0, vector(acts, s * total + place, n), x)
             return
         for k in range(size * m):
             pulls[k] = 0.0
-        a, pull = vector(acts, last * total + place - m, m), vector(pulls, last * m, m)
-        for r in range(n - 1, -1, -1):
-            w = row(W, r)
-            for s in range(last):
-                axpy(vector(pulls, s * m, m), acts[s * total + place + r], w)
-            _update_and_pull(w, decay, acts[last * total + place + r], a, pull)
-            for s in range(last):
-                axpy(w, -acts[s * total + place + r], vector(acts, s * total + place - m, m))
+        for s in range(size):
+            g, a = vector(acts, s * total + place, n), vector(acts, s * total + place - m, m)
+            if s < last:
+                _pull(vector(pulls, s * m, m), W, g)
+            else:
+                _pull_and_update(vector(pulls, s * m, m), W, decay, g, a)
+        for s in range(last):
+            _update(W, 1.0, vector(acts, s * total + place, n), vector(acts, s * total + place - m, m))
         place -= m
         if kind == GELU:
             at -= 2 * m

@@ -250,3 +250,11 @@ def test_a_run_is_the_same_in_any_block_and_repeats_from_its_noise():
     np.testing.assert_array_equal(again.y, whole.y)
     other = solve(sde, (0, 1), [0.5, 1.0], method="platen", dt=0.1, n_paths=40, rng=4, dW=whole.dW)
     assert np.abs(other.y - whole.y).max() > 1e-3  # V belongs to the seed
+
+
+def test_the_table_shows_that_paths_do_not_converge():
+    from sgdsde.cli.methods import rows
+
+    head, *body = rows()
+    row = next(row for row in body if row[0] == "platen")
+    assert {row[head.index(kind)] for kind in NOISE_KINDS} == {"- / 2"}

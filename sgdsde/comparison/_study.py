@@ -21,6 +21,7 @@ from sgdsde._errors import ArgumentError, DivergenceWarning, ShapeError
 from sgdsde.equation._equation import Problem
 from sgdsde.random.brownian import Brownian
 from sgdsde.random.stream import key_from
+from sgdsde.run.choosing import choose_for
 from sgdsde.run.grid import time_span
 from sgdsde.run.solving import DEFAULT_METHOD, noise_for, solve
 from sgdsde.schemes import Scheme, get_scheme
@@ -122,6 +123,7 @@ def make_study(
     method: Any,
     reference: Scheme | None,
     *,
+    goal: str,
     n_steps: Any,
     refine: int,
     least: int,
@@ -130,7 +132,10 @@ def make_study(
     args: Any,
     options: dict[str, Any],
 ) -> Study:
-    """Checks what orders of both kinds are measured with. `reference` is a method that runs on the finest grid."""
+    """Checks what orders of both kinds are measured with.
+
+    `reference` is a method that runs on the finest grid; `goal` is what "auto" chooses the method for.
+    """
     t0, t1 = time_span(t_span)
     if isinstance(sde, type) or not isinstance(sde, Problem):
         raise ArgumentError(f"sde must be an SDE or the .sde() of an SGD problem, got {_check.show(sde)}")
@@ -139,6 +144,8 @@ def make_study(
     start = _check.array("y0", y0)
     one = start if start.ndim < 2 else start[0]
     equation = sde.bind(t0, one, args)
+    if isinstance(method, str) and method == "auto":
+        method = choose_for(equation, np.atleast_1d(one), t0, goal)[0].method
     scheme = get_scheme(method if method is not None else DEFAULT_METHOD.get(equation.calculus, ""))
     noise = noise_for(scheme, equation, t0, np.atleast_1d(one))
     needs = {_beyond(scheme, noise, equation.calculus)}

@@ -48,7 +48,7 @@ def strong_order(
     y0 : (d,) or (n_paths, d) array
     t_span : (t0, t1)
     method : str or Scheme, optional
-        As in `solve`.
+        As in `solve`; "auto" is the method that it would choose for paths, by its name.
     n_paths : int
         The standard error of the slope falls with its square root; at least 10.
     n_steps : sequence of at least 3 ints
@@ -124,8 +124,8 @@ def strong_order(
     if reference is None and refine < 2:
         raise ArgumentError("refine must be at least 2 without a reference: a run is no reference for itself, got 1")
     study = make_study(
-        sde, y0, t_span, method, fine, n_steps=n_steps, refine=refine, least=3, n_paths=n_paths, rng=rng, args=args,
-        options=options,
+        sde, y0, t_span, method, fine, goal="strong", n_steps=n_steps, refine=refine, least=3, n_paths=n_paths, rng=rng,
+        args=args, options=options,
     )  # fmt: skip
 
     def end(piece: Piece, which: Scheme, n_level: int) -> np.ndarray:

@@ -48,7 +48,7 @@ def weak_order(
     Parameters
     ----------
     sde, y0, t_span, method, rng, args, **options
-        As in `strong_order`.
+        As in `strong_order`; "auto" chooses for laws.
     functions : callable or dict of str to callable
         f maps states (n_paths, d) to (n_paths,). By default |y|². Means alone do not see wrong areas: have a second
         moment of what the noise makes together.
@@ -109,7 +109,7 @@ def weak_order(
     if expected is not None:
         expected = _check.number("expected", expected, least=0.0)
     study = make_study(
-        sde, y0, t_span, method, fine, n_steps=n_steps, refine=refine, least=4 if reference is None else 3,
+        sde, y0, t_span, method, fine, goal="weak", n_steps=n_steps, refine=refine, least=4 if reference is None else 3,
         n_paths=n_paths, rng=rng, args=args, options=options,
     )  # fmt: skip
     levels, dts = study.levels, study.dts

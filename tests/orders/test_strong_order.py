@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sgdsde import choose_method, weak_order
 from sgdsde._errors import ArgumentError, ShapeError
 from sgdsde.comparison import _judging, _study
 from sgdsde.comparison.order import WIDEST, _roots, strong_order
@@ -95,6 +96,14 @@ def test_chunks_of_paths_change_nothing(monkeypatch):
 def test_another_method_as_reference():
     result = strong_order(multiplicative(), [1.0, 0.5], (0, 1), "euler-maruyama", reference="milstein", rng=3)
     assert result.verdict == "consistent" and result.expected == 0.5, result.explain()
+
+
+def test_auto_is_the_method_that_is_chosen_for_the_goal():
+    cost = {"n_paths": 20, "rng": 0}
+    strong = strong_order(multiplicative(), [1.0, 0.5], (0, 1), "auto", n_steps=(4, 8, 16), refine=2, **cost)
+    weak = weak_order(multiplicative(), [1.0, 0.5], (0, 1), "auto", n_steps=(4, 8, 16, 32), **cost)
+    for result, goal in ((strong, "strong"), (weak, "weak")):
+        assert result.method == choose_method(multiplicative(), [1.0, 0.5], goal=goal).method != "euler-maruyama"
 
 
 def test_no_noise_measures_the_ode_order():

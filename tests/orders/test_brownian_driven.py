@@ -85,7 +85,9 @@ def integral():
 FEW = {"n_paths": 40, "n_steps": (4, 16, 64), "refine": 4, "rng": 2}
 
 
-@pytest.mark.parametrize("scheme, sde", [(AREAS, area()), (SPACE_TIME, integral())])
+@pytest.mark.parametrize(
+    "scheme, sde", [(AREAS, area()), (SPACE_TIME, integral()), ("milstein", area()), ("sri2", area())]
+)
 def test_a_method_that_is_exact_given_the_path_is_reported_exact(scheme, sde):
     result = strong_order(sde, [0.0] * sde.dim, (0, 1), scheme, **FEW)
     assert result.verdict == "exact" and result.errors.max() < 1e-12, result.explain()

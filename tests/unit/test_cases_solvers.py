@@ -124,7 +124,7 @@ def test_langevin_by_two_methods_has_one_variance():
 
 
 def test_square_root_noise_to_a_late_time():
-    """Chemical Langevin equation of X <-> Y, √x and √y in its columns, cut at zero: 1000 paths to t = 100, all finite."""
+    """Chemical Langevin equation of X <-> Y, √x and √y, cut at zero: 1000 paths, all finite at t = 100."""
 
     def drift(t, y):
         return -0.3 * y[0] + 0.2 * y[1], 0.3 * y[0] - 0.2 * y[1]

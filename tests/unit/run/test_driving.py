@@ -91,11 +91,18 @@ def test_another_process_drives_the_same(eq):
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    B = Brownian(3, (0, 1), 7, n_paths=6)
+    def drift(t, y):  # local: it travels by value
+        return np.sin(y[1]), -y[1]
+
+    def diffusion(t, y):
+        return (0.5, 0.1 * y[0]), (0.2, 0.3)
+
+    sde = sg.SDE(drift, diffusion, dim=2)
+    B = Brownian(2, (0, 1), 7, n_paths=6)
     run = dict(dt=1 / 16, n_paths=6, brownian=B, block_size=2)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        there = sg.solve(eq.mixed, (0, 1), START, executor=pool, **run)
-    assert eq.same(there.y, sg.solve(eq.mixed, (0, 1), START, **run).y)
+        there = sg.solve(sde, (0, 1), START, executor=pool, **run)
+    assert eq.same(there.y, sg.solve(sde, (0, 1), START, **run).y)
 
 
 REFUSED = [

@@ -14,6 +14,7 @@ from sgdsde.algebra import Generator
 from sgdsde.algebra.sparse import entries
 from sgdsde.comparison.averages import TimeAverage, batch_means
 from sgdsde.run.watching import Watcher
+from sgdsde.symmetry.law import _same
 
 __all__ = ["Balance", "FluctuationDissipation"]
 
@@ -100,6 +101,10 @@ class FluctuationDissipation:
                 f"track: the relations hold for {', '.join(COVERED)}, not for {scheme.name!r}, whose step is not along "
                 "the gradient of a batch"
             )
+        if not _same(self.problem, getattr(equation, "problem", self.problem)):
+            raise ArgumentError(f"track: the relations are of {self.problem!r}, but the run is of {equation.problem!r}")
+        if getattr(equation, "order", 1) != 1:
+            raise ArgumentError("track: the relations are those of the SDE of order 1, and this is of order 2")
         beta = getattr(self.problem.optimizer, "beta", 0.0) if scheme.name == "heavy-ball" else 0.0
         found = [entries(generator) for generator in self.generators.values()]
         p = np.array([self.problem.gamma, beta, *(float(values.size) for _, _, values in found)])

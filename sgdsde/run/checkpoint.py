@@ -12,6 +12,7 @@ import os
 import re
 import time
 import types
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -178,8 +179,27 @@ def code_digest(function: Any) -> bytes:
     """What a function computes as bytes that are the same in another process."""
     function = unwrap(function).function
     if not isinstance(function, (types.FunctionType, Dispatcher)):
-        return type(function).__qualname__.encode()
+        return _held(function, 8).encode()
     return _stable(fingerprint(function)).encode()
+
+
+def _held(thing: Any, depth: int) -> str:
+    """What an object holds, as text that is the same in another process: numbers and arrays some levels down."""
+    if isinstance(thing, np.ndarray):
+        return _digest(thing)
+    if isinstance(thing, (str, bytes, int, float, bool, type(None), np.generic)):
+        return repr(thing)
+    name = type(thing).__qualname__
+    if depth == 0:
+        return name
+    if isinstance(thing, Mapping):
+        return f"{{{','.join(f'{key}:{_held(thing[key], depth - 1)}' for key in thing)}}}"
+    if isinstance(thing, (list, tuple)):
+        return f"[{','.join(_held(one, depth - 1) for one in thing)}]"
+    if isinstance(thing, (types.FunctionType, Dispatcher)):
+        return code_digest(thing).decode()
+    held = getattr(thing, "__dict__", {})
+    return f"{name}({','.join(f'{key}={_held(held[key], depth - 1)}' for key in sorted(held) if key[:1] != '_')})"
 
 
 def _stable(key: Any) -> str:

@@ -74,7 +74,7 @@ def check_sde(problem: Any, order: Any) -> None:
         raise ModelError("optimizer Adam has no SDE here: its step is not a gradient plus noise of mean zero")
     if problem.schedule is not None and isinstance(optimizer, HeavyBall):
         raise ModelError("learning_rate must be a number for the SDE of heavy-ball momentum, got a schedule")
-    if order not in (1, 2):
+    if isinstance(order, bool) or not isinstance(order, int) or order not in (1, 2):
         raise ArgumentError(f"order must be 1 or 2, got {_check.show(order)}")
     if order == 2 and (problem.schedule is not None or optimizer is not None):
         raise ModelError("order must be 1 with a schedule or an optimizer: the modified equation is that of plain SGD")

@@ -173,7 +173,7 @@ def validity(problem: Any, theta: Any, generators: Any = None) -> Validity:
     model, samples = problem.model, problem.samples
     if not samples.n:
         raise ModelError(f"validity needs samples, and {problem.X!r} has moments only")
-    theta = model.check_theta(theta, one=True)
+    theta = model.check_theta(_check.array("theta", theta), one=True)
     eta, gamma, scale = problem.effective_learning_rate, problem.gamma, problem.noise_scale
     mean = problem.gradient(theta)
     squares = _deviations(problem, theta, mean)

@@ -69,6 +69,8 @@ class ChargeLaw:
                 f"use observe= to follow {self.name} without its law"
             )
         generator = self.charge.generator
+        if getattr(equation, "order", 1) != 1:
+            raise ArgumentError("track: the law of a charge is of the SDE of order 1, and this is of order 2")
         if equation.dim != generator.dim:
             raise ArgumentError(f"track: {self.name} acts on {generator.dim} components, the run has {equation.dim}")
         problem = self.problem

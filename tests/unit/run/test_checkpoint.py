@@ -267,3 +267,42 @@ def test_a_file_is_replaced_as_a_whole(eq, tmp_path, monkeypatch):
         sg.solve(eq.mixed, (0, 1), START, checkpoint=tmp_path / "file", **RUN)
     assert (tmp_path / "file").read_bytes() == before
     assert Checkpoint(tmp_path / "file", 1.0).block_size == 8
+
+
+class Pull:
+    """A drift, or a projection, that holds a number."""
+
+    def __init__(self, rate):
+        self.rate = rate
+
+    def __call__(self, t, y):
+        return [-self.rate * y[0]]
+
+
+def test_what_objects_hold_belongs_to_the_run(tmp_path):
+    """Another number in a callable, another generator of a projection: another run."""
+
+    def noise(t, y):
+        return (0.1,)
+
+    file = tmp_path / "held"
+    with pytest.warns(RuntimeWarning, match="cannot be compiled"):
+        for rate in (1.0, 2.0):
+            sde = sg.SDE(Pull(rate), noise, dim=1, noise="additive")
+            if rate == 1.0:
+                sg.solve(sde, (0, 1), [1.0], dt=0.25, rng=0, checkpoint=file)
+                sg.solve(sde, (0, 1), [1.0], dt=0.25, rng=0, checkpoint=file)
+            else:
+                with pytest.raises(sg.ArgumentError, match="belongs to another run: functions"):
+                    sg.solve(sde, (0, 1), [1.0], dt=0.25, rng=0, checkpoint=file)
+    X = np.random.default_rng(0).normal(size=(6, 3))
+    problem = sg.SGD(sg.models.DeepLinear([3, 2, 2]), X, X[:, :2], learning_rate=0.01)
+    model, theta = problem.model, problem.model.init(rng=0)
+    first, second = (sg.OrbitProjection(model.generator(np.diag(d)), problem) for d in ([1.0, 0.0], [0.0, 1.0]))
+    run = dict(dt=0.01, rng=0, checkpoint=tmp_path / "projected")
+    one = sg.solve(problem.sde(), (0, 0.1), theta, project=first, **run).y
+    again = sg.OrbitProjection(model.generator(np.diag([1.0, 0.0])), problem)
+    assert np.array_equal(sg.solve(problem.sde(), (0, 0.1), theta, project=again, **run).y, one)
+    for other in (second, sg.OrbitProjection(model.generator(np.diag([1.0, 0.0])), problem, rate="average")):
+        with pytest.raises(sg.ArgumentError, match="belongs to another run: functions"):
+            sg.solve(problem.sde(), (0, 0.1), theta, project=other, **run)

@@ -100,3 +100,26 @@ def test_what_has_no_order_two(make_problem):
     for settings in ({"optimizer": SVAG(2)}, {"learning_rate": sg.schedules.cosine(0.1, 9, 0.01)}):
         with pytest.raises(sg.ModelError, match="order must be 1 with a schedule or an optimizer"):
             make_problem(**settings).sde(order=2)
+
+
+def test_laws_of_order_one_are_refused(make_problem):
+    """The drift of order 2 moves a charge by what its law of order 1 does not have."""
+    problem = make_problem()
+    theta = problem.model.init(rng=0)
+    A = problem.model.symmetries()["B=I"]
+    for how in (
+        {"project": sg.OrbitProjection(A, problem)},
+        {"track": sg.ChargeLaw(sg.Charge(A), problem)},
+        {"track": sg.FluctuationDissipation(problem)},
+    ):
+        assert sg.solve(problem.sde(), (0, 0.2), theta, dt=0.1, rng=0, **how).success
+        with pytest.raises(sg.ArgumentError, match="SDE of order 1, and this is of order 2"):
+            sg.solve(problem.sde(order=2), (0, 0.2), theta, dt=0.1, rng=0, **how)
+    other = problem.replace(gamma=0.3)
+    with pytest.raises(sg.ArgumentError, match="the relations are of .*, but the run is of"):
+        other.run(theta, 3, rng=0, track=sg.FluctuationDissipation(problem))
+    with pytest.raises(sg.ArgumentError, match="theta must be finite"):
+        problem.validity(np.full(theta.size, np.nan))
+    for wrong in (2.0, True):
+        with pytest.raises(sg.ArgumentError, match="order must be 1 or 2"):
+            problem.sde(order=wrong)

@@ -7,6 +7,7 @@ would measure the spread of the solution and no order at all.
 
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -30,6 +31,8 @@ __all__ = ["MEMORY", "Piece", "Study", "make_study", "values"]
 
 MEMORY = 1 << 22
 """Increments held at once, in doubles."""
+OWN = {"dt", "keep", "path_index", "dW", "brownian", "t_eval", "checkpoint", "checkpoint_every", "save_noise"}
+"""Arguments of `solve` that a study sets, or that belong to a single run."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,12 @@ def make_study(
 
     `reference` is a method that runs on the finest grid; `goal` is what "auto" chooses the method for.
     """
+    own = sorted(OWN & set(options))
+    if own:
+        raise ArgumentError(f"{own[0]} must be left out: an order study sets it itself, on every level")
+    unknown = sorted(set(options) - set(inspect.signature(solve).parameters))
+    if unknown:
+        raise ArgumentError(f"{unknown[0]} is no argument of solve, to which it would be passed")
     t0, t1 = time_span(t_span)
     if isinstance(sde, type) or not isinstance(sde, Problem):
         raise ArgumentError(f"sde must be an SDE or the .sde() of an SGD problem, got {_check.show(sde)}")

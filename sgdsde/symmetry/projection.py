@@ -172,9 +172,7 @@ class OrbitProjection:
             if not _same(self.problem, getattr(equation, "problem", self.problem)):
                 raise ArgumentError(f"project: the law is of {self.problem!r}, but the run is of {equation.problem!r}")
             if getattr(equation, "order", 1) != 1:
-                raise ArgumentError(
-                    "project: the law of a charge is of the SDE of order 1, and this is of order 2"
-                )
+                raise ArgumentError("project: the law of a charge is of the SDE of order 1, and this is of order 2")
             self._check_factor(self.problem, equation)
             if self.problem.noise_scale > 0.0:
                 laws = [ChargeLaw(charge, self.problem) for charge in self.charges]

@@ -275,3 +275,21 @@ def test_the_result_explains_itself():
 def test_nothing_expected_is_measured():
     result = strong_order(multiplicative(), [1.0, 0.5], (0, 1), "milstein", quantity=lambda y: y[:, 0], rng=0)
     assert result.verdict == "measured" and result.expected is None and abs(result.order - 1) < 0.2
+
+
+@pytest.mark.parametrize("study", ["strong_order", "weak_order"])
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"dt": 0.1}, "dt must be left out: an order study sets it itself"),
+        ({"checkpoint": "file"}, "checkpoint must be left out"),
+        ({"brownian": None}, "brownian must be left out"),
+        ({"n_path": 3}, "n_path is no argument of solve"),
+    ],
+)
+def test_options_that_are_not_passed_on(study, options, match):
+    import sgdsde as sg
+
+    sde = sg.SDE(lambda t, y: (-y[0],), lambda t, y: (0.5 * y[0],), dim=1, noise="scalar")
+    with pytest.raises(sg.ArgumentError, match=match):
+        getattr(sg, study)(sde, [1.0], (0, 1), "milstein", n_paths=50, rng=0, **options)

@@ -300,3 +300,19 @@ def test_it_is_part_of_what_was_compiled(lab, compilations):
     for bound in bounds:
         bound.kernels()
     assert len(compilations) == 2
+
+
+def test_a_derivative_that_is_right_at_a_symmetric_start_alone_is_found():
+    """g = 1 + y²: its derivative is zero at y = 0, and so is a wrong one everywhere."""
+
+    def still(t, y):
+        return (0.0,)
+
+    def bowl(t, y):
+        return (1.0 + y[0] ** 2,)
+
+    wrong = sg.SDE(still, bowl, dim=1, noise="diagonal", derivative=lambda t, y: (0.0 * y[0],))
+    with pytest.raises(sg.ModelError, match="derivative"):
+        sg.solve(wrong, (0, 0.2), [0.0], method="milstein", dt=0.02, rng=0)
+    right = wrong.replace(derivative=lambda t, y: (2.0 * y[0],))
+    assert sg.solve(right, (0, 0.2), [0.0], method="milstein", dt=0.02, rng=0).success

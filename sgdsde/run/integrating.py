@@ -16,7 +16,6 @@ from sgdsde.equation._equation import Equation
 from sgdsde.random.stream import key_from
 from sgdsde.run.checkpoint import Checkpoint, settings_of
 from sgdsde.run.collect import Collector, check_memory
-from sgdsde.run.driving import check_brownian, key_beside
 from sgdsde.run.executor import available_cores, run_blocks
 from sgdsde.run.grid import Grid, Saves, make_saves
 from sgdsde.run.job import Block, Job, by_name, start_block
@@ -87,7 +86,10 @@ def integrate(
     aux = scheme.aux_for(kind, equation.calculus)
     if dW is not None and brownian is not None:
         raise ArgumentError("dW and brownian exclude each other: both say what drives the run")
-    check_brownian(brownian, equation, grid, saves, paths, aux.brownian if aux is not None else "")
+    if brownian is not None:
+        from sgdsde.run.driving import check_brownian, key_beside
+
+        check_brownian(brownian, equation, grid, saves, paths, aux.brownian if aux is not None else "")
     beyond = aux.rows(equation.dim, equation.noise_dim) if aux is not None and not discrete else 0
     if beyond > MOST_AUX:
         raise ArgumentError(

@@ -10,19 +10,20 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sgdsde._address import address
 from sgdsde._errors import INTERRUPTED, OK, ArgumentError
 from sgdsde.equation._equation import Equation
-from sgdsde.random.brownian import Brownian
-from sgdsde.run.driving import drive
 from sgdsde.run.grid import Grid, Saves
 from sgdsde.run.shaping import BY_FUNCTION, BY_KERNEL
 from sgdsde.run.watching import Watcher, watcher_of
 from sgdsde.schemes import Scheme, get_scheme, methods
+
+if TYPE_CHECKING:
+    from sgdsde.random.brownian import Brownian
 
 __all__ = ["Block", "Job", "advance_block", "advance_cart", "by_name", "start_block"]
 
@@ -274,6 +275,8 @@ def _advance(job: Job, program: Program, block: Block, n_steps: int, work: np.nd
     if job.brownian is not None:
         per_step = block.path.size * (program.m + program.n_aux)
         k1 = min(k1, block.k + max(1, DRIVEN_AT_ONCE // max(per_step, 1)))
+        from sgdsde.run.driving import drive
+
         noise, aux, first = *drive(job.brownian, job.grid, block.path, block.k, k1, program.beyond), block.k
         if not program.beyond:
             aux = np.empty((block.path.size, 0))

@@ -12,7 +12,6 @@ from sgdsde import _check
 from sgdsde._errors import ArgumentError
 from sgdsde.equation._equation import Equation, Problem
 from sgdsde.equation.structure import noise_structure
-from sgdsde.run.choosing import choose_for
 from sgdsde.run.grid import make_grid, time_span
 from sgdsde.run.integrating import integrate
 from sgdsde.run.solution import Solution
@@ -164,6 +163,8 @@ def solve(
     grid = make_grid(t0, t1, _check.positive("dt", dt) if np.ndim(dt) == 0 else dt)
     first = np.atleast_2d(start)[0]
     if method == "auto":
+        from sgdsde.run.choosing import choose_for
+
         choice, noise = choose_for(equation, first, t0, "strong" if goal is None else goal)
         scheme = get_scheme(choice.method)
     else:

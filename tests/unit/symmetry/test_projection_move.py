@@ -1,4 +1,4 @@
-"""`OrbitProjection.move`: the point of an orbit with given charges, by closed form, there and back, or a clear refusal."""
+"""`OrbitProjection.move`: the point of an orbit with given charges, by closed form, there and back, or refused."""
 
 import numpy as np
 import pytest

@@ -18,18 +18,22 @@ if TYPE_CHECKING:
     from sgdsde.comparison.order_result import OrderResult as OrderResult
     from sgdsde.comparison.order_result import WeakOrderResult as WeakOrderResult
     from sgdsde.comparison.result import Comparison as Comparison
+    from sgdsde.comparison.wasserstein import Wasserstein as Wasserstein
+    from sgdsde.comparison.wasserstein import wasserstein_two_sample as wasserstein_two_sample
     from sgdsde.comparison.weak import weak_order as weak_order
 
 _NAMES = {
     "Comparison": "result",
     "FluctuationDissipation": "fluctuation",
     "OrderResult": "order_result",
+    "Wasserstein": "wasserstein",
     "WeakOrderResult": "order_result",
     "autocorrelation_time": "averages",
     "batch_means": "averages",
     "compare": "comparing",
     "ks_two_sample": "distributions",
     "strong_order": "order",
+    "wasserstein_two_sample": "wasserstein",
     "weak_order": "weak",
 }
 
@@ -37,12 +41,14 @@ __all__ = [
     "Comparison",
     "FluctuationDissipation",
     "OrderResult",
+    "Wasserstein",
     "WeakOrderResult",
     "autocorrelation_time",
     "batch_means",
     "compare",
     "ks_two_sample",
     "strong_order",
+    "wasserstein_two_sample",
     "weak_order",
 ]
 

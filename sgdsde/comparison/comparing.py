@@ -11,6 +11,7 @@ from sgdsde import _check
 from sgdsde._errors import ArgumentError, SgdsdeError, ShapeError
 from sgdsde.comparison.distributions import ks_two_sample
 from sgdsde.comparison.result import Comparison
+from sgdsde.comparison.wasserstein import wasserstein_two_sample
 from sgdsde.run.solution import Solution
 
 __all__ = ["compare"]
@@ -19,6 +20,10 @@ SAME_TIME = 1e-9
 """Two times this close, in units of the later end, are one."""
 ROUNDING = 16 * float(np.finfo(float).eps)
 """A spread below this fraction of the values is rounding: nothing random has happened yet."""
+NUMBERS = (
+    *("mean_a", "mean_b", "stderr_a", "stderr_b", "difference", "stderr", "effect_size", "z", "ks", "p_value"),
+    *("wasserstein", "wasserstein_stderr", "wasserstein_chance"),
+)
 
 
 def compare(
@@ -30,7 +35,10 @@ def compare(
     paired: bool | None = None,
     skip_diverged: bool = False,
 ) -> Comparison:
-    """Compare two runs at the times they share: difference, standard error, effect size, z, Kolmogorov-Smirnov.
+    """Compare two runs at the times they share: difference, standard error, effect size, z, and how far their laws are.
+
+    Laws are held against each other by their Kolmogorov-Smirnov and Wasserstein-1 distances, each beside what chance
+    alone would give.
 
     Parameters
     ----------
@@ -198,8 +206,7 @@ def _statistics(
 ) -> tuple[dict[str, np.ndarray], tuple[np.ndarray, ...]]:
     """Every array of the Comparison from values (n_paths, n_times, q)."""
     n_times, q = x.shape[1:]
-    names = ("mean_a", "mean_b", "stderr_a", "stderr_b", "difference", "stderr", "effect_size", "z", "ks", "p_value")
-    out = {name: np.full((n_times, q), np.nan) for name in names}
+    out = {name: np.full((n_times, q), np.nan) for name in NUMBERS}
     alive_a, alive_b = np.isfinite(x).all(axis=2), np.isfinite(y).all(axis=2)
     counts = (alive_a.sum(axis=0), alive_b.sum(axis=0), (~alive_a).sum(axis=0), (~alive_b).sum(axis=0))
     if paired:
@@ -224,7 +231,8 @@ def _statistics(
             effect = np.where(pooled <= size, np.where(same, np.nan, np.sign(difference) * np.inf), difference / pooled)
             z = np.where(error <= size, np.where(same, np.nan, np.sign(difference) * np.inf), difference / error)
         ks, p = ks_two_sample(u, v)
-        for name, value in zip(names, (mean_a, mean_b, error_a, error_b, difference, error, effect, z, ks, p)):
+        found = (mean_a, mean_b, error_a, error_b, difference, error, effect, z, ks, p)
+        for name, value in zip(NUMBERS, (*found, *wasserstein_two_sample(u, v, paired=paired))):
             out[name][k] = value
     return out, counts
 

@@ -47,6 +47,12 @@ class Comparison:
     """Kolmogorov-Smirnov distance of the two samples."""
     p_value: np.ndarray
     """Chance of such a `ks` under one law; conservative where paths share noise."""
+    wasserstein: np.ndarray
+    """Wasserstein-1 distance of the two samples, ∫|F_a - F_b|, in units of the observable."""
+    wasserstein_stderr: np.ndarray
+    """Its standard error where the laws differ, of pairs with `paired`."""
+    wasserstein_chance: np.ndarray
+    """What it would be on average under one law: a distance of this size says nothing."""
     n_a: np.ndarray
     n_b: np.ndarray
     """(n_times,) paths that enter."""
@@ -80,7 +86,7 @@ class Comparison:
         q = self.n_components
         if component is not None and not -q <= _check.count("component", component, least=-q) < q:
             raise ArgumentError(f"component must be an index of the {q} numbers of {self.observable}, got {component}")
-        head = ["t", *self.names, "difference", "std. error", "z", "effect", "KS", "p"]
+        head = ["t", *self.names, "difference", "std. error", "z", "effect", "KS", "p", "W1", "std. error", "chance"]
         rows = [["" if not self.labels else "of", *head] if self.labels else head]
         times = np.arange(self.t.size)
         if max_times is not None and _check.count("max_times", max_times) < times.size:
@@ -110,6 +116,7 @@ class Comparison:
 
         formats = [(self.mean_a, ".6g"), (self.mean_b, ".6g"), (self.difference, ".3g"), (self.stderr, ".2g")]
         formats += [(self.z, ".2f"), (self.effect_size, ".2f"), (self.ks, ".3f"), (self.p_value, ".2g")]
+        formats += [(self.wasserstein, ".3g"), (self.wasserstein_stderr, ".2g"), (self.wasserstein_chance, ".2g")]
         return ["-" if np.isnan(at(v)) else format(at(v), how) for v, how in formats]
 
     def __repr__(self) -> str:

@@ -65,9 +65,10 @@ class Study:
         """All paths, as many at once as fit into `MEMORY`."""
         size = max(1, min(self.n_paths, MEMORY // (self.n_fine * max(self.m, 1))))
         for first in range(0, self.n_paths, size):
-            yield self._piece(range(first, min(first + size, self.n_paths)))
+            yield self.piece(range(first, min(first + size, self.n_paths)))
 
-    def _piece(self, paths: range) -> Piece:
+    def piece(self, paths: range) -> Piece:
+        """These paths, and what drives them."""
         span, h = (self.t0, self.t1), (self.t1 - self.t0) / self.n_fine
         if self.beyond:
             levels = self.n_fine.bit_length() - 1

@@ -57,8 +57,8 @@ def wasserstein_two_sample(a: Any, b: Any, *, paired: bool = False) -> Wasserste
     The error is that of the limit law for F_a ≠ F_b (E. del Barrio, E. Giné, C. Matrán, Ann. Probab. 27 (1999) 1009):
     with the potential φ' = -sign(F_a - F_b) the distance is mean φ(a) - mean φ(b), and its variance Var φ(a)/n_a +
     Var φ(b)/n_b, or Var(φ(a_i) - φ(b_i))/n for pairs. Under one law F_a - F_b is a bridge of standard deviation s(x),
-    s² = (1/n_a + 1/n_b)F(1 - F), for pairs (P(x between a_i and b_i) - (F_a - F_b)²)/n, and the mean is √(2/π)∫s. No resampling: cost
-    n log n.
+    s² = (1/n_a + 1/n_b)F(1 - F), for pairs (P(x between a_i and b_i) - (F_a - F_b)²)/n, and the mean is √(2/π)∫s.
+    Nothing is drawn anew. Cost n log n.
 
     Examples
     --------

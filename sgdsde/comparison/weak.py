@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from sgdsde import _check
-from sgdsde._errors import ArgumentError, ShapeError
+from sgdsde._errors import ArgumentError
 from sgdsde.comparison._judging import judge
-from sgdsde.comparison._study import Piece, Study, make_study, values
+from sgdsde.comparison._means import Sums, named, one, square
+from sgdsde.comparison._study import Piece, Study, make_study
 from sgdsde.comparison.order_result import WeakOrderResult
 from sgdsde.schemes import Scheme, get_scheme
 
@@ -19,11 +20,6 @@ __all__ = ["WeakOrderResult", "weak_order"]
 
 WIDEST = 0.5
 """Weak orders are whole numbers."""
-
-
-def square(y: np.ndarray) -> np.ndarray:
-    """|y|² of states (n_paths, d): a second moment, which sees what means do not."""
-    return (y**2).sum(axis=1)
 
 
 def weak_order(
@@ -99,7 +95,7 @@ def weak_order(
     >>> result.verdict, result.reason
     ('inconclusive', 'no error is seen, and none is larger than 0.027 (estimate and 4 standard errors)')
     """
-    of = _named(functions)
+    of = named(functions)
     exact = _numbers(reference, of)
     fine = get_scheme(reference) if isinstance(reference, (str, Scheme)) else None
     if refine is not None and fine is None:
@@ -143,38 +139,12 @@ def weak_order(
     return WeakOrderResult(results)
 
 
-class _Sums:
-    """Means and covariance of rows, over paths that come in pieces (Chan, Golub & LeVeque 1983)."""
-
-    def __init__(self, rows: int, functions: int) -> None:
-        self.n, self.mean, self.products = 0, np.zeros(rows), np.zeros((rows, rows))
-        self.lost = np.zeros(rows, dtype=np.int64)
-        """Paths of each row that are not finite; they enter as zeros, and such a row is not used."""
-        self.squares = np.zeros(functions)
-
-    def add(self, rows: np.ndarray) -> None:
-        """rows (n_rows, n_paths)."""
-        bad = ~np.isfinite(rows)
-        self.lost += np.count_nonzero(bad, axis=1)
-        rows = np.where(bad, 0.0, rows)
-        n, mean = rows.shape[1], rows.mean(axis=1)
-        rows -= mean[:, None]
-        apart, total = mean - self.mean, self.n + n
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.products += rows @ rows.T + np.outer(apart, apart) * (self.n * n / total)
-        self.mean, self.n = self.mean + apart * (n / total), total
-
-    def covariance(self) -> np.ndarray:
-        """Of the means."""
-        return self.products / (self.n * (self.n - 1))
-
-
 def _differences(
     study: Study, of: dict[str, Callable[[np.ndarray], Any]], fine: Scheme | None, exact: dict[str, float] | None
-) -> _Sums:
+) -> Sums:
     """Sums of the differences whose means are the errors, rows (function, level), over all paths."""
     n_rows = len(study.levels) - (fine is None and exact is None)
-    sums = _Sums(len(of) * n_rows, len(of))
+    sums = Sums(len(of) * n_rows, len(of))
     for piece in study.pieces():
         found = np.stack([_at_end(piece, of, study.scheme, n_level) for n_level in study.levels], axis=1)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -193,29 +163,7 @@ def _differences(
 def _at_end(piece: Piece, of: dict[str, Callable[[np.ndarray], Any]], method: Scheme, n_steps: int) -> np.ndarray:
     """(n_functions, n_paths)."""
     y = piece.run(method, n_steps).y[:, -1]
-    return np.stack([_one(name, function, y, len(y)) for name, function in of.items()])
-
-
-def _one(name: str, function: Callable[[np.ndarray], Any], y: np.ndarray, n: int) -> np.ndarray:
-    with np.errstate(all="ignore"):  # states that are not finite are counted
-        found = values(f"functions[{name!r}]", function, y, n)
-    if found.shape[1] != 1:
-        raise ShapeError(f"functions[{name!r}] must return one number for each path, got shape {found.shape}")
-    return found[:, 0]
-
-
-def _named(functions: Any) -> dict[str, Callable[[np.ndarray], Any]]:
-    named = functions if isinstance(functions, Mapping) else {_word(functions): functions}
-    if not named or not all(isinstance(name, str) and callable(function) for name, function in named.items()):
-        wanted = "functions must be a function of states (n_paths, d), or a dict of such functions by name"
-        raise ArgumentError(f"{wanted}, got {_check.show(functions)}")
-    return dict(named)
-
-
-def _word(function: Any) -> str:
-    if function is square:
-        return "|y|²"
-    return str(getattr(function, "name", None) or getattr(function, "__name__", None) or type(function).__name__)
+    return np.stack([one(name, function, y, len(y)) for name, function in of.items()])
 
 
 def _numbers(reference: Any, of: dict[str, Any]) -> dict[str, float] | None:

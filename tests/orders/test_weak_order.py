@@ -11,7 +11,8 @@ from sgdsde._abi import AUX, AUXILIARY
 from sgdsde._jit import kernel_uncached
 from sgdsde.comparison import _judging, _study
 from sgdsde.comparison.order_result import OrderResult, WeakOrderResult
-from sgdsde.comparison.weak import WIDEST, _Sums
+from sgdsde.comparison._means import Sums
+from sgdsde.comparison.weak import WIDEST
 from sgdsde.random.normal import fill_normals
 from sgdsde.schemes import methods
 from sgdsde.schemes._scheme import Aux
@@ -227,7 +228,7 @@ def test_the_interval_covers():
 
 def test_sums_of_pieces_are_those_of_the_whole():
     rows = np.random.default_rng(0).normal(size=(5, 103)) + 1e3
-    sums = _Sums(5, 1)
+    sums = Sums(5, 1)
     for part in np.split(rows, [1, 40, 100], axis=1):
         sums.add(part)
     np.testing.assert_allclose(sums.mean, rows.mean(axis=1), rtol=1e-14)

@@ -10,8 +10,8 @@ from sgdsde import SDE, ArgumentError, ShapeError, solve, weak_order
 from sgdsde._abi import AUX, AUXILIARY
 from sgdsde._jit import kernel_uncached
 from sgdsde.comparison import _judging, _study
-from sgdsde.comparison.order_result import OrderResult, WeakOrderResult
 from sgdsde.comparison._means import Sums
+from sgdsde.comparison.order_result import OrderResult, WeakOrderResult
 from sgdsde.comparison.weak import WIDEST
 from sgdsde.random.normal import fill_normals
 from sgdsde.schemes import methods

@@ -27,6 +27,7 @@ from sgdsde._abi import INCREMENT
 from sgdsde._errors import ModelError
 from sgdsde._jit import kernel_uncached
 from sgdsde._stack import local_array
+from sgdsde._sums import combine, dot
 from sgdsde._views import all_zero, vector
 from sgdsde.equation.fingerprint import fingerprint
 from sgdsde.equation.freezing import frozen
@@ -121,7 +122,7 @@ def _compile(calls: dict[str, Call], held: tuple[Any, ...], d: int, m: int, form
                 D = own.read_slopes(returned[label], own.derivative_shape(d, m, form))
                 scratch, size = own.scratch_lines(d, m, form, work_size(d, 3))
                 extended = calls[label], scratch, [*D.checks, *own.extended_lines(d, m, form, f, g, D)]
-                namespace |= {"contract": own.contract, "vector": vector}
+                namespace |= {"combine": combine, "dot": dot, "vector": vector}
             source = increment_source(calls["drift"], calls["diffusion"], held, d, m, form, f, g, extended)
             exec(source, namespace)
             return Compiled(kernel_uncached(INCREMENT)(namespace["increment"]), size)

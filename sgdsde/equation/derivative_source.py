@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from numba.core import types
 
-from sgdsde._jit import inline
+from sgdsde._sums import LANES
 from sgdsde.equation.derivative import derivative_shape
 from sgdsde.equation.probing import DIAGONAL
 from sgdsde.equation.source import ON_STACK, Entries, NotCompiled, all_components, component_lines, numbers_in
 
-__all__ = ["Slopes", "contract", "derivative_shape", "extended_lines", "read_slopes", "scratch_lines"]
+__all__ = ["Slopes", "derivative_shape", "extended_lines", "read_slopes", "scratch_lines"]
 
 WRITTEN_OUT = 64
 """Most entries of a derivative that are written out one by one where they could be looped over."""
@@ -76,7 +76,7 @@ def _levels(returned: Any, name: str, shape: tuple[int, ...], checks: list[str],
 def scratch_lines(d: int, m: int, form: str, at: int) -> tuple[list[str], int]:
     """Lines that make the arrays of the sums, on the stack or in `work` from number `at` on, and the end in `work`."""
     lines = []
-    for name, size in (("u", m * m), ("c", d * m), ("e", d * m)) if form != DIAGONAL else ():
+    for name, size in (("u", m * m), ("c", m * _wide(d)), ("e", d * m + LANES)) if form != DIAGONAL else ():
         if size <= ON_STACK:
             lines.append(f"{name} = local_array({size})")
         else:
@@ -85,24 +85,9 @@ def scratch_lines(d: int, m: int, form: str, at: int) -> tuple[list[str], int]:
     return lines, at
 
 
-@inline
-def contract(row, e):
-    """row·e in eight sums that do not wait for each other."""
-    n = e.shape[0]
-    whole = n - n % 8
-    s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for q in range(0, whole, 8):
-        s0 += row[q] * e[q]
-        s1 += row[q + 1] * e[q + 1]
-        s2 += row[q + 2] * e[q + 2]
-        s3 += row[q + 3] * e[q + 3]
-        s4 += row[q + 4] * e[q + 4]
-        s5 += row[q + 5] * e[q + 5]
-        s6 += row[q + 6] * e[q + 6]
-        s7 += row[q + 7] * e[q + 7]
-    for q in range(whole, n):
-        s0 += row[q] * e[q]
-    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+def _wide(d: int) -> int:
+    """d, and what is wanting to whole groups of lanes."""
+    return -(-d // LANES) * LANES
 
 
 def extended_lines(d: int, m: int, form: str, f: Entries, g: Entries, D: Slopes) -> list[str]:
@@ -125,23 +110,20 @@ def _each(d: int, lines: list[str]) -> list[str]:
 
 
 def _looped_sums(d: int, m: int, g: Entries, D: Slopes, cube: bool) -> list[str]:
-    """e[k, l] = Σ_j g_lj u_jk, which does not need ∂G; then its product with ∂G."""
+    """e[k, l] = Σ_j g_lj u_jk, which does not need ∂G, from c = gᵀ; then its product with ∂G."""
+    wide = _wide(d)
     lines = [
         f"for q in range({m * m}):",
         f"    u[q] = v[{m} + q, b]",
         f"for l in range({d}):",
-        f"    for k in range({m}):",
-        f"        c[l * {m} + k] = 0.0",
         f"    for j in range({m}):",
-        f"        s = {g('l', 'j')}",
-        f"        for k in range({m}):",
-        f"            c[l * {m} + k] += s * u[j * {m} + k]",
+        f"        c[j * {wide} + l] = {g('l', 'j')}",
         f"for k in range({m}):",
-        f"    for l in range({d}):",
-        f"        e[k * {d} + l] = c[l * {m} + k]",
+        f"    for l in range(0, {d}, {LANES}):  # the last ones write into the next row, which comes after",
+        f"        combine(e, k * {d} + l, u, k, {m}, c, l, {wide}, {m})",
     ]
     if D.rows:
-        return lines + _each(d, [f"out[i, b] += contract(vector(D, i * {d * m}, {d * m}), e)"])
+        return lines + _each(d, [f"out[i, b] += dot(vector(D, i * {d * m}, {d * m}), e)"])
     entry = D("i", "k", "l") if cube else D("i", "l")
     return lines + _each(
         d,

@@ -14,6 +14,7 @@ import numpy as np
 
 from sgdsde._abi import TRACK
 from sgdsde._jit import inline, kernel
+from sgdsde._sums import dot
 from sgdsde._views import matrix, rest, vector
 from sgdsde.models.charge_rows import add_step
 from sgdsde.models.deep_linear_passes import CHUNK, add, column, depth, forward, residual, split, width
@@ -78,20 +79,12 @@ def _form(x, y, q, a, spare):
                     np.dot(matrix(a, place, n, n), W, product)
                 else:
                     np.dot(W, matrix(a, place, m, m), product)
-                total += _inner(vector(x, start, n * m), vector(product, 0, n * m))
+                total += dot(vector(x, start, n * m), vector(product, 0, n * m))
             elif kind == SCALAR:
-                total += a[place] * _inner(vector(x, start, n * m), vector(y, start, n * m))
+                total += a[place] * dot(vector(x, start, n * m), vector(y, start, n * m))
             place += _length(kind, n if side == 0 else m)
         at = place
         start += n * m
-    return total
-
-
-@inline
-def _inner(x, y):
-    total = 0.0
-    for k in range(x.shape[0]):
-        total += x[k] * y[k]
     return total
 
 
@@ -158,6 +151,6 @@ def charge_law(acc, x0, x1, t, h, p, data, work):
         push = _form(gradient, gradient, q, a, work)
         charge = _form(theta, theta, q, a, work)
         cross = 2.0 * decay * _form(theta, v, q, a, work)
-        lengths = _inner(theta, theta), _inner(v, v)
+        lengths = dot(theta, theta), dot(v, v)
         quadratic, end = _form(v, v, q, a, work), _form(moved, moved, q, a, work)
         add_step(acc, b, h[b], charge, push, trace - push, cross, quadratic, end, a[0], lengths[0], lengths[1])

@@ -1,7 +1,7 @@
 """Matrices in kernels: products that add to what is there, rows, and sums along rows and columns.
 
 The product is numba's own call to SciPy's BLAS, with the factor β that `np.dot` leaves out. Sums along a row are packed
-instructions: the compiler may choose their order, once and for all rows of a length.
+instructions (`sgdsde._sums`).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from numba.extending import intrinsic
 from numba.np import arrayobj, linalg
 
 from sgdsde._jit import OPTIONS
+from sgdsde._sums import dot, total
 from sgdsde._views import vector
 
-__all__ = ["PLAIN", "TURNED", "add_row_sums", "add_to_rows", "column_norms", "inner", "multiply", "row", "times"]
+__all__ = ["PLAIN", "TURNED", "add_row_sums", "add_to_rows", "column_norms", "multiply", "row", "times"]
 
 inline = numba.njit(**{**OPTIONS, "forceinline": True})
-reduction = numba.njit(**{**OPTIONS, "fastmath": {"contract", "reassoc"}, "forceinline": True})
 
 PLAIN, TURNED = 0, 1
 """A factor as it is, or transposed."""
@@ -75,52 +75,18 @@ def row(a, i):
     return vector(a, i * a.shape[1], a.shape[1])
 
 
-@reduction
-def inner(x, y):
-    """Σ_k x_k y_k."""
-    total = 0.0
-    for k in range(x.shape[0]):
-        total += x[k] * y[k]
-    return total
-
-
-@reduction
-def _four(a, b, c, d, x):
-    """Four inner products with x, which do not wait for each other."""
-    p = q = r = s = 0.0
-    for k in range(x.shape[0]):
-        y = x[k]
-        p += a[k] * y
-        q += b[k] * y
-        r += c[k] * y
-        s += d[k] * y
-    return p, q, r, s
-
-
 @inline
 def times(out, a, x):
     """out = a x for a vector x, without the cost of a call of BLAS."""
-    n = a.shape[0]
-    whole = n - n % 4
-    for j in range(0, whole, 4):
-        out[j], out[j + 1], out[j + 2], out[j + 3] = _four(row(a, j), row(a, j + 1), row(a, j + 2), row(a, j + 3), x)
-    for j in range(whole, n):
-        out[j] = inner(row(a, j), x)
-
-
-@reduction
-def _sum(x):
-    total = 0.0
-    for k in range(x.shape[0]):
-        total += x[k]
-    return total
+    for j in range(a.shape[0]):
+        out[j] = dot(row(a, j), x)
 
 
 @inline
 def add_row_sums(out, a):
     """out_j += Σ_i a_ji."""
     for j in range(a.shape[0]):
-        out[j] += _sum(row(a, j))
+        out[j] += total(row(a, j))
 
 
 @inline

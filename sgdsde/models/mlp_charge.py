@@ -16,11 +16,12 @@ from numba import types
 
 from sgdsde._abi import BLOCK, TRACK, VECTOR
 from sgdsde._jit import inline, kernel
+from sgdsde._sums import dot
 from sgdsde._views import matrix, rest, vector
 from sgdsde.models.charge_rows import add_step
 from sgdsde.models.deep_linear_passes import column
 from sgdsde.models.deep_linear_step import copy
-from sgdsde.models.matrices import PLAIN, TURNED, add_row_sums, column_norms, inner, multiply, row
+from sgdsde.models.matrices import PLAIN, TURNED, add_row_sums, column_norms, multiply, row
 from sgdsde.models.mlp_passes import (
     BIASES,
     WIDTHS,
@@ -80,12 +81,12 @@ def _rows_form(out, X, a, at, kind, spare):
         moved = matrix(spare, 0, rows, n)
         multiply(moved, X, PLAIN, matrix(a, at, n, n), TURNED, 0.0)
         for i in range(rows):
-            out[i] = inner(row(X, i), row(moved, i))
+            out[i] = dot(row(X, i), row(moved, i))
     else:
         for i in range(rows):
             x = row(X, i)
             if kind == SCALAR:
-                out[i] = a[at] * inner(x, x)
+                out[i] = a[at] * dot(x, x)
             else:
                 out[i] = 0.0
                 for j in range(n):
@@ -96,14 +97,14 @@ def _rows_form(out, X, a, at, kind, spare):
 def _array_form(x, y, n, m, a, at, kind, is_left, spare):
     """Σ x·(M y) or Σ x·(y M) over the entries of an array of shape (n, m)."""
     if kind == SCALAR:
-        return a[at] * inner(x, y)
+        return a[at] * dot(x, y)
     total = 0.0
     if kind == DIAGONAL:
         for j in range(n):
             u, v = vector(x, j * m, m), vector(y, j * m, m)
             if is_left:
                 if a[at + j] != 0.0:
-                    total += a[at + j] * inner(u, v)
+                    total += a[at + j] * dot(u, v)
             else:
                 for k in range(m):
                     total += a[at + k] * u[k] * v[k]
@@ -113,7 +114,7 @@ def _array_form(x, y, n, m, a, at, kind, is_left, spare):
         multiply(product, matrix(a, at, n, n), PLAIN, Y, PLAIN, 0.0)
     else:
         multiply(product, Y, PLAIN, matrix(a, at, m, m), PLAIN, 0.0)
-    return inner(x, vector(spare, 0, n * m))
+    return dot(x, vector(spare, 0, n * m))
 
 
 @kernel(types.float64(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
@@ -154,7 +155,7 @@ def _chunk_trace(q, a, X, acts, delta, spare):
         if left != ABSENT:
             _columns_form(first, high, a, at, left, spare)
             input_norms(second, X, acts, place, l, q)
-            total += inner(first, second)
+            total += dot(first, second)
         at += _length(left, n)
         if right != ABSENT:
             column_norms(first, high, 0.0)
@@ -162,7 +163,7 @@ def _chunk_trace(q, a, X, acts, delta, spare):
                 _rows_form(second, X, a, at, right, spare)
             else:
                 _columns_form(second, matrix(acts, place - m * rows, m, rows), a, at, right, spare)
-            total += inner(first, second)
+            total += dot(first, second)
         at += _length(right, m)
         if q[BIASES] != 0.0:
             for side in range(2):
@@ -242,6 +243,6 @@ def charge_law(acc, x0, x1, t, h, p, data, work):
         push = _form(gradient, gradient, q, a, work)
         charge = _form(theta, theta, q, a, work)
         cross = 2.0 * decay * _form(theta, v, q, a, work)
-        lengths = inner(theta, theta), inner(v, v)
+        lengths = dot(theta, theta), dot(v, v)
         quadratic, end = _form(v, v, q, a, work), _form(moved, moved, q, a, work)
         add_step(acc, b, h[b], charge, push, trace - push, cross, quadratic, end, a[0], lengths[0], lengths[1])

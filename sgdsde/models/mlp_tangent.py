@@ -16,12 +16,13 @@ from numba import types
 
 from sgdsde._abi import CORRECTION, VECTOR
 from sgdsde._jit import inline, kernel
+from sgdsde._sums import dot
 from sgdsde._views import matrix, rest, vector
 from sgdsde.models.activations import GELU, bend, chain
 from sgdsde.models.deep_linear_passes import column
 from sgdsde.models.deep_linear_step import copy
 from sgdsde.models.loss_kernels import curve, probabilities
-from sgdsde.models.matrices import PLAIN, TURNED, add_row_sums, add_to_rows, column_norms, inner, multiply, row
+from sgdsde.models.matrices import PLAIN, TURNED, add_row_sums, add_to_rows, column_norms, multiply, row
 from sgdsde.models.mlp_passes import (
     ACTIVATION,
     BIASES,
@@ -78,7 +79,7 @@ def input_norms(out, X, acts, place, l, q):
     else:
         for i in range(rows):
             x = row(X, i)
-            out[i] = inner(x, x)
+            out[i] = dot(x, x)
 
 
 @inline

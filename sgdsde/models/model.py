@@ -134,6 +134,10 @@ class Model:
         """
         return None
 
+    def identity(self, samples: Samples) -> tuple[np.ndarray, ...]:
+        """What a checkpoint knows kernels and data by: numbers that are the same in another process."""
+        return samples.numbers, samples.data
+
     # --- θ ------------------------------------------------------------------------------------------------------------
 
     def places(self) -> dict[str, slice]:
@@ -176,7 +180,9 @@ class Model:
         ndarray of shape (d,)
         """
         from sgdsde.random.stream import key_from, normals
+        from sgdsde.run.memory import refuse_more_than_half
 
+        refuse_more_than_half(16.0 * self.dim, f"theta of {self.dim:.4g} numbers", ["a smaller model"])
         scale = _check.number("scale", scale, least=0.0)
         theta = normals(key_from(rng), 0, purpose=INITIAL, count=self.dim)
         for name, at in self.places().items():

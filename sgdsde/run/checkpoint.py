@@ -161,7 +161,9 @@ def _shaping(job: Job) -> list[Any]:
 
 
 def numbers_of(equation: Equation, kernels: Kernels) -> tuple[np.ndarray, ...]:
-    """The numbers that the kernels read; those of functions that run in Python are only a number of this process."""
+    """The numbers that the kernels read, or what the equation says; a number of this process alone is none of them."""
+    if hasattr(equation, "numbers"):
+        return tuple(equation.numbers())
     if hasattr(equation, "sde"):
         return pack(getattr(equation, "args", ()))
     in_python = kernels.p.size == 1 and kernels.data.size == 0

@@ -129,6 +129,14 @@ class SGDEquation:
 
         return scheduled(kernels, problem.schedule, self.noise_dim)
 
+    def numbers(self) -> tuple[Any, ...]:
+        """What a checkpoint knows this equation by; the kernels' own numbers may hold addresses of this process."""
+        problem, factor = self.problem, self.factor
+        own = [self.order, problem.gamma, self.strength, problem.learning_rate]
+        schedule = () if problem.schedule is None else (problem.schedule.starts, problem.schedule.rates)
+        given = (factor.value,) if factor.kind == "constant" else (factor.name.encode(),)
+        return np.array(own), *self.model.identity(problem.samples), *schedule, *given
+
     def step_size(self) -> Any:
         """The kernel of `step_size="auto"`, the model's own; None where it has none, or not for this factor.
 

@@ -60,6 +60,12 @@ class SGDRecursion:
         p = np.concatenate([[self.problem.gamma, 0.0], samples.numbers])
         return Kernels(made.increment, made.correction, p, samples.data, (0, 0))
 
+    def numbers(self) -> tuple[Any, ...]:
+        """What a checkpoint knows this recursion by; its `repr` says the rest."""
+        problem = self.problem
+        schedule = () if problem.schedule is None else (problem.schedule.starts, problem.schedule.rates)
+        return np.array([problem.gamma, problem.learning_rate]), *self.model.identity(problem.samples), *schedule
+
 
 def _scheme_of(problem: Any) -> Scheme:
     optimizer, size, n = problem.optimizer, problem.batch_size, problem.samples.n

@@ -90,3 +90,7 @@ class SoftmaxRegression(_Linear):
     """
 
     _loss = "softmax"
+
+    def __init__(self, n_inputs: int, n_outputs: int, *, biases: bool = True, scale: float = 1.0) -> None:
+        n_outputs = _check.count("n_outputs", n_outputs, least=2)
+        super().__init__(n_inputs, n_outputs, biases=biases, scale=scale)

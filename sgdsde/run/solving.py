@@ -87,7 +87,9 @@ def solve(
         What to compute at the saved times (functions f(t, y, *args), charges, …), and what to accumulate along the
         path (`ChargeLaw`, …), every `track_every` steps.
     save_noise : bool
-        Keep the Brownian increments; given back as `dW`, they reproduce y to the bit.
+        Keep the Brownian increments; given back as `dW`, they reproduce y to the bit. With `brownian=` the iterated
+        integrals and space-time areas that a method takes beside them come from that path, and are not kept: there the
+        same `Brownian` reproduces y, not `dW`.
     dW : (n_paths, n_steps, m) array, optional
         Increments to use instead of random ones; (n_steps, m) for a single path. What a method needs beyond them
         (iterated integrals, …) is drawn given dW, with `rng`.

@@ -14,6 +14,7 @@ import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError
+from sgdsde.run.memory import refuse_more_than_half
 
 __all__ = ["Schedule", "constant", "cosine", "from_function", "linear_warmup", "read", "step"]
 
@@ -76,22 +77,23 @@ class Schedule:
 
     def __call__(self, k: Any) -> np.ndarray:
         """η of step number k, an integer or an array of them."""
-        k = np.asarray(k)
-        if k.size and k.min() < 0:
-            raise ArgumentError(f"k must be the number of a step, 0, 1, …, got {k.min()}")
+        k = _step_numbers(k)
         return self.rates[np.searchsorted(self.steps, k, side="right") - 1]
 
     def time(self, k: Any) -> np.ndarray:
         """t = Σ_{j<k} η_j, where step number k begins."""
-        k = np.asarray(k)
+        k = _step_numbers(k)
         piece = np.searchsorted(self.steps, k, side="right") - 1
         return self.starts[piece] + (k - self.steps[piece]) * self.rates[piece]
 
     def lengths(self, t0: float, t1: float) -> np.ndarray:
         """Lengths of steps from t0 to t1 that are those of SGD, the first and last cut off where they must be."""
+        if t0 < 0.0:
+            raise ArgumentError(f"t_span must not begin before 0, where the schedule {self} begins, got {t0:g}")
         edges = [t0]
         k = self._step_at(t0)
         n = self._step_at(t1) + 1
+        _refuse_many(n - k, "steps of SGD from t0 to t1", "a dt of your own")
         times = self.time(np.arange(k + 1, n + 1))
         slack = 1e-9 * np.maximum(self(np.arange(k + 1, n + 1)), 0.0)
         inside = times[(times > t0 + slack) & (times < t1 - slack)]
@@ -101,6 +103,19 @@ class Schedule:
         """The step within which time t falls."""
         piece = max(int(np.searchsorted(self.starts, t, side="right")) - 1, 0)
         return int(self.steps[piece] + math.floor((t - self.starts[piece]) / self.rates[piece] * (1 + 1e-12)))
+
+
+def _step_numbers(k: Any) -> np.ndarray:
+    array = np.asarray(k)
+    if array.dtype.kind not in "iu" and array.size:
+        raise ArgumentError(f"k must be the number of a step, an integer or an array of them, got {_check.show(k)}")
+    if array.size and array.min() < 0:
+        raise ArgumentError(f"k must be the number of a step, 0, 1, …, got {array.min()}")
+    return array.astype(np.int64)
+
+
+def _refuse_many(n: int, what: str, advice: str) -> None:
+    refuse_more_than_half(8.0 * n * 6, f"a table of {n:.4g} {what}", [advice])
 
 
 def constant(learning_rate: float) -> Schedule:
@@ -126,6 +141,7 @@ def linear_warmup(learning_rate: float, n_steps: int, start: float | None = None
     """From `start` (η/n_steps by default) to η in equal increments over `n_steps` steps, then η."""
     eta, n = _check.positive("learning_rate", learning_rate), _check.count("n_steps", n_steps)
     first = eta / n if start is None else _check.positive("start", start)
+    _refuse_many(n, "learning rates", "fewer n_steps, or schedules.step with a few pieces")
     rates = first + (eta - first) * np.arange(n + 1) / n
     return Schedule(f"linear_warmup({eta:g}, {n}, {first:g})", np.arange(n + 1), rates)
 
@@ -134,6 +150,7 @@ def cosine(learning_rate: float, n_steps: int, end: float) -> Schedule:
     """η_k = end + ½(η − end)(1 + cos(πk/n_steps)), then `end` (I. Loshchilov, F. Hutter, ICLR 2017, (5), one cycle)."""
     eta, n = _check.positive("learning_rate", learning_rate), _check.count("n_steps", n_steps)
     last = _check.positive("end", end)
+    _refuse_many(n, "learning rates", "fewer n_steps, or schedules.step with a few pieces")
     rates = last + 0.5 * (eta - last) * (1.0 + np.cos(np.pi * np.arange(n + 1) / n))
     return Schedule(f"cosine({eta:g}, {n}, {last:g})", np.arange(n + 1), rates)
 
@@ -143,7 +160,14 @@ def from_function(function: Callable[[np.ndarray], Any], n_steps: int) -> Schedu
     if not callable(function):
         raise ArgumentError(f"function must be a function of step numbers, got {_check.show(function)}")
     n = _check.count("n_steps", n_steps)
-    rates = _check.array("function's result", function(np.arange(n)))
+    _refuse_many(n, "learning rates", "fewer n_steps, or schedules.step with a few pieces")
+    try:
+        returned = function(np.arange(n))
+    except ValueError as error:  # what `if k < 100` says of an array
+        raise ArgumentError(
+            f"function must take all step numbers at once, as an array (np.where for cases): {error}"
+        ) from error
+    rates = _check.array("function's result", returned)
     if rates.shape != (n,):
         raise ArgumentError(f"function must return one learning rate for each of {n} steps, got shape {rates.shape}")
     name = getattr(function, "__name__", type(function).__name__)

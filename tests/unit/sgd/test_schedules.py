@@ -52,11 +52,30 @@ def test_lengths_of_steps_between_two_times(schedule, rule):
         (lambda: schedules.from_function(lambda k: 0.1, 10), "function must return one learning rate for each of 10"),
         (lambda: schedules.Schedule("x", np.array([0, 0]), np.array([0.1, 0.2])), "steps must begin with 0"),
         (lambda: schedules.constant(0.1)(-1), "k must be the number of a step"),
+        (lambda: schedules.constant(0.1)(1.5), "k must be the number of a step"),
+        (lambda: schedules.constant(0.1).time(-1), "k must be the number of a step"),
+        (lambda: schedules.constant(0.1).time("two"), "k must be the number of a step"),
+        (lambda: schedules.step(0.1, {2: 0.2}).lengths(-1.0, 1.0), "t_span must not begin before 0"),
+        (lambda: schedules.from_function(lambda k: 0.1 if k < 5 else 0.2, 10), "must take all step numbers at once"),
         (lambda: sg.SGD(DeepLinear([1, 1]), [[1.0]], [[1.0]], learning_rate=lambda k: 0.1), "a number or a schedule"),
     ],
 )
 def test_what_is_no_schedule(make, match):
     with pytest.raises(sg.ArgumentError, match=match):
+        make()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: schedules.linear_warmup(0.1, 10**11),
+        lambda: schedules.cosine(0.1, 10**11, 0.01),
+        lambda: schedules.from_function(np.sqrt, 10**11),
+        lambda: schedules.step(1e-9, {5: 1e-10}).lengths(0.0, 100.0),
+    ],
+)
+def test_tables_that_do_not_fit(make):
+    with pytest.raises(sg.TooLargeError, match="e\\+1[12] .* more than half of the"):
         make()
 
 

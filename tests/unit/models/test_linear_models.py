@@ -59,5 +59,5 @@ def test_names_and_errors():
     assert isinstance(LogisticRegression(2), MLP)
     with pytest.raises(ArgumentError, match="n_inputs must be at least 1"):
         LinearRegression(0)
-    with pytest.raises(ArgumentError, match="loss must be 'logistic' or 'squared'"):
+    with pytest.raises(ArgumentError, match="n_outputs must be at least 2, got 1"):
         SoftmaxRegression(3, 1)

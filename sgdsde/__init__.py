@@ -11,7 +11,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names once more, for type checkers; tests/smoke/test_import.py keeps both lists equal
-    from sgdsde import models as models, plot as plot, random as random, testing as testing
+    from sgdsde import (
+        datasets as datasets,
+        models as models,
+        plot as plot,
+        random as random,
+        testing as testing,
+    )
     from sgdsde._errors import (
         ArgumentError as ArgumentError,
         DivergenceWarning as DivergenceWarning,
@@ -25,7 +31,10 @@ if TYPE_CHECKING:  # the same names once more, for type checkers; tests/smoke/te
     from sgdsde.comparison import (
         FluctuationDissipation as FluctuationDissipation,
         compare as compare,
+        richardson as richardson,
         strong_order as strong_order,
+        svag_extrapolation as svag_extrapolation,
+        weak_error as weak_error,
         weak_order as weak_order,
     )
     from sgdsde.equation import (
@@ -75,6 +84,8 @@ _NAMES = {  # public name -> module that holds it; a module that holds itself is
     "schedules": "sgdsde.sgd",
     "compare": "sgdsde.comparison",
     "FluctuationDissipation": "sgdsde.comparison",
+    "weak_error": "sgdsde.comparison",
+    "svag_extrapolation": "sgdsde.comparison",
     # symmetry
     "Generator": "sgdsde.algebra",
     "rescaling": "sgdsde.algebra",
@@ -86,6 +97,7 @@ _NAMES = {  # public name -> module that holds it; a module that holds itself is
     "decompose": "sgdsde.symmetry",
     "noise_equilibrium": "sgdsde.symmetry",
     # quality
+    "richardson": "sgdsde.comparison",
     "strong_order": "sgdsde.comparison",
     "weak_order": "sgdsde.comparison",
     # errors
@@ -96,7 +108,7 @@ _NAMES = {  # public name -> module that holds it; a module that holds itself is
     "ModelError": "sgdsde._errors",
     "DivergenceWarning": "sgdsde._errors",
 }
-_ROOMS = ("models", "plot", "random", "testing")
+_ROOMS = ("datasets", "models", "plot", "random", "testing")
 
 __all__ = ["__version__", *_NAMES, *_ROOMS]
 

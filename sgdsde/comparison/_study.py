@@ -89,8 +89,8 @@ class Piece:
     def part(self) -> slice:
         return slice(self.paths.start, self.paths.stop)
 
-    def run(self, method: Scheme, n_steps: int) -> Any:
-        """The solution at the end, on a grid of n_steps."""
+    def run(self, method: Scheme, n_steps: int, **more: Any) -> Any:
+        """The solution at the end, on a grid of n_steps; `more` goes to `solve`."""
         study = self.study
         driven: dict[str, Any] = {"brownian": self.brownian}
         if self.dW is not None:
@@ -107,8 +107,7 @@ class Piece:
                 n_paths=study.n_paths,
                 path_index=self.paths,
                 keep="final",
-                **driven,
-                **study.options,
+                **{**driven, **study.options, **more},
             )
 
     def path(self) -> tuple[np.ndarray, np.ndarray]:

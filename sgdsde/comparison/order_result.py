@@ -36,6 +36,8 @@ class OrderResult:
         Paths that left the finite numbers.
     kind, of : str
         'strong' or 'weak', and the function whose mean is meant.
+    about, step : str
+        What was measured where it is no method, and what `dts` are called.
     """
 
     order: float
@@ -55,6 +57,8 @@ class OrderResult:
     sigmas: float = 3.0
     kind: str = "strong"
     of: str = ""
+    about: str = ""
+    step: str = "dt"
 
     def __repr__(self) -> str:
         low, high = self.interval
@@ -65,11 +69,13 @@ class OrderResult:
 
     def explain(self) -> str:
         """A table of the levels and a sentence on the verdict."""
-        head = f"{self.method}, {self.noise} noise, {self.n_paths} paths, seed {self.seed}"
-        return f"{head}\n{self._table()}"
+        return f"{self._head()}\n{self._table()}"
+
+    def _head(self) -> str:
+        return f"{self.about or f'{self.method}, {self.noise} noise'}, {self.n_paths} paths, seed {self.seed}"
 
     def _table(self) -> str:
-        lines = [f"{'dt':>12} {'error':>12} {'std. error':>12} {'local order':>12}"]
+        lines = [f"{self.step:>12} {'error':>12} {'std. error':>12} {'local order':>12}"]
         for i, dt in enumerate(self.dts):
             local = ""
             if i and self.used[i] and self.used[i - 1] and self.errors[i] and self.errors[i - 1]:
@@ -171,7 +177,7 @@ class WeakOrderResult:
     def explain(self) -> str:
         """A table of the levels and a sentence on the verdict, for each function."""
         one = self.deciding
-        lines = [f"{one.method}, {one.noise} noise, {one.n_paths} paths, seed {one.seed}"]
+        lines = [one._head()]
         for name, result in self.by_function.items():
             lines += [f"mean of {name}", result._table()]
         if len(self.by_function) > 1:

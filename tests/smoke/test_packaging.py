@@ -46,7 +46,7 @@ def test_installed_files_are_complete():
 def test_readme_begins_with_the_two_lines():
     lines = [line for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines() if "pip install" in line]
     assert lines[0] == 'python -m pip install ".[demo]" && sgdsde demo'
-    assert lines[1] == 'python -m pip install ".[test]" && python -m pytest'
+    assert lines[1] == 'python -m pip install ".[test]" && python -m pytest -n auto --dist loadfile'
 
 
 def test_installed_metadata_has_the_extras():

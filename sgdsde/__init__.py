@@ -86,8 +86,6 @@ _NAMES = {  # public name -> module that holds it; a module that holds itself is
     "FluctuationDissipation": "sgdsde.comparison",
     "weak_error": "sgdsde.comparison",
     "svag_extrapolation": "sgdsde.comparison",
-    "weak_error": "sgdsde.comparison",
-    "svag_extrapolation": "sgdsde.comparison",
     # symmetry
     "Generator": "sgdsde.algebra",
     "rescaling": "sgdsde.algebra",
@@ -99,7 +97,6 @@ _NAMES = {  # public name -> module that holds it; a module that holds itself is
     "decompose": "sgdsde.symmetry",
     "noise_equilibrium": "sgdsde.symmetry",
     # quality
-    "richardson": "sgdsde.comparison",
     "richardson": "sgdsde.comparison",
     "strong_order": "sgdsde.comparison",
     "weak_order": "sgdsde.comparison",

@@ -82,10 +82,13 @@ class DeepLinear(Model):
     def compiled(self, factor: str | None = None) -> Compiled:
         """The kernels."""
         from sgdsde.models import deep_linear_kernels as gradients
+        from sgdsde.models import deep_linear_second as single
+        from sgdsde.models import deep_linear_tangent as tangents
         from sgdsde.models.deep_linear_step import step
-        from sgdsde.models.deep_linear_tangent import correction
 
-        return Compiled(gradients.weighted, gradients.sample, gradients.losses, gradients.increment, correction, step)
+        first = (gradients.weighted, gradients.sample, gradients.losses, gradients.increment)
+        second = (tangents.hessian, single.hessian_traces, single.gradient_norms)
+        return Compiled(*first, tangents.correction, step, *second)
 
     def work(self, n: int) -> tuple[int, int]:
         """Scratch for passes over n samples: bounded for large n but for the weights, n doubles."""
@@ -100,7 +103,9 @@ class DeepLinear(Model):
         tangent = 3 * rows * outputs + rows + max(rows * widest, largest)
         charge = rows * outputs + max(rows * widest, largest)
         few = 2 * FEW * outputs
-        return max(n + 2 * d + gradient, step, n + 3 * d + max(gradient, tangent), n + 4 * d + charge, d + few), 0
+        single = n + 2 * self.depth + rows * (2 + 2 * outputs) + 2 * n_out * widest
+        correction = self.depth + n + 3 * d + max(gradient, tangent)
+        return max(n + 2 * d + gradient, step, correction, n + 4 * d + charge, d + few, single), 0
 
     # --- symmetry -----------------------------------------------------------------------------------------------------
 

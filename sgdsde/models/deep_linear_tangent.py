@@ -1,18 +1,21 @@
-"""The correction of `DeepLinear`'s per-sample factor: ½Σ_j (b_j·∇)b_j = (s²/2)·(1/N)Σ_i H_i (g_i - ḡ).
+"""Second derivatives of `DeepLinear` along a direction: Hessian times vector, correction of the per-sample factor.
 
-H_i u is the derivative of ∇ℓ_i along u, by a tangent pass. Along u = g_i - ḡ, that is u_l = δ_l a_{l-1}ᵀ - V_l with
-V = ∇L, it needs no d numbers per sample:
+H_i u is the derivative of ∇ℓ_i along u, by a tangent pass. For u_l = V_l, or u_l = κ_l δ_l a_{l-1}ᵀ + V_l, a multiple
+of the sample's own gradient beside a direction that all samples share, it needs no d numbers per sample:
 
-    ȧ_0 = 0,         ȧ_l     = W_l ȧ_{l-1} + ‖a_{l-1}‖² δ_l - V_l a_{l-1}
-    δ̇_D = 2·scale·ȧ_D,  δ̇_{l-1} = W_lᵀ δ̇_l  + ‖δ_l‖² a_{l-1} - V_lᵀ δ_l
+    ȧ_0 = 0,         ȧ_l     = W_l ȧ_{l-1} + V_l a_{l-1} + κ_l ‖a_{l-1}‖² δ_l
+    δ̇_D = 2·scale·ȧ_D,  δ̇_{l-1} = W_lᵀ δ̇_l + V_lᵀ δ_l + κ_l ‖δ_l‖² a_{l-1}
     (H u)_l = δ̇_l a_{l-1}ᵀ + δ_l ȧ_{l-1}ᵀ
+
+The correction is ½Σ_j (b_j·∇)b_j = (s²/2)·(1/N)Σ_i H_i (g_i - ḡ): κ = 1 and V = -∇L.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numba import types
 
-from sgdsde._abi import CORRECTION
+from sgdsde._abi import CORRECTION, VECTOR
 from sgdsde._jit import inline, kernel
 from sgdsde._views import matrix, rest, vector
 from sgdsde.models.deep_linear_passes import (
@@ -28,8 +31,9 @@ from sgdsde.models.deep_linear_passes import (
     width,
 )
 from sgdsde.models.deep_linear_sample import n_outputs
+from sgdsde.models.model import HESSIAN
 
-__all__ = ["correction"]
+__all__ = ["add_tangent", "correction", "deltas", "fill", "hessian"]
 
 
 @inline
@@ -39,18 +43,28 @@ def fill(a, value):
 
 
 @inline
-def _spread(out, base, norms, rows, spare, sign):
-    """out = out + sign·spare + norms·base, row by row."""
-    for i in range(rows):
-        o, s, b = out[i], spare[i], base[i]
-        for j in range(o.shape[0]):
-            o[j] += norms[i] * b[j] + sign * s[j]
+def _add_all(out, spare):
+    """out += spare, number by number."""
+    size = out.size
+    to, of = vector(out, 0, size), vector(spare, 0, size)
+    for k in range(size):
+        to[k] += of[k]
 
 
 @inline
-def _add_tangent(out, theta, V, X, rows, q, acts, delta, dots, spare, norms, factor):
+def _spread(out, base, norms, own):
+    """out += own·norms·base, row by row."""
+    for i in range(out.shape[0]):
+        o, b = out[i], base[i]
+        weight = own * norms[i]
+        for j in range(o.shape[0]):
+            o[j] += weight * b[j]
+
+
+@inline
+def _tangent(out, theta, V, own, X, first, c, q, acts, delta, dots, spare, norms):
     """out += Σ_i δ̇_l a_{l-1}ᵀ + δ_l ȧ_{l-1}ᵀ; `acts` holds a_l, `delta` δ_l, `dots` becomes ȧ_l and then δ̇_l."""
-    top = depth(q)
+    rows, top = X.shape[0], depth(q)
     start = 0
     place = 0
     below = X
@@ -58,25 +72,27 @@ def _add_tangent(out, theta, V, X, rows, q, acts, delta, dots, spare, norms, fac
         n, m = width(q, l), width(q, l - 1)
         if l > 1:
             place += rows * m
-        dot = matrix(dots, place, rows, n)
+        dot, product = matrix(dots, place, rows, n), matrix(spare, 0, rows, n)
         if l > 1:
             np.dot(matrix(dots, place - rows * m, rows, m), matrix(theta, start, n, m).T, dot)
         else:
             fill(vector(dots, 0, rows * n), 0.0)
-        product = matrix(spare, 0, rows, n)
         np.dot(below, matrix(V, start, n, m).T, product)
-        row_norms(below, norms)
-        _spread(dot, matrix(delta, place, rows, n), norms, rows, product, -1.0)
+        _add_all(dot, product)
+        if own[l - 1] != 0.0:
+            row_norms(below, norms)
+            _spread(dot, matrix(delta, place, rows, n), norms, own[l - 1])
         start += n * m
         below = matrix(acts, place, rows, n)
-    last = vector(dots, place, rows * width(q, top))
-    for k in range(last.shape[0]):
-        last[k] *= factor
+    last = matrix(dots, place, rows, width(q, top))
+    for i in range(rows):
+        weight = 2.0 * q[1] * c[first + i]
+        for j in range(last.shape[1]):
+            last[i, j] *= weight
     for l in range(top, 0, -1):
         n, m = width(q, l), width(q, l - 1)
         start -= n * m
-        high = matrix(delta, place, rows, n)
-        dot = matrix(dots, place, rows, n)
+        high, dot = matrix(delta, place, rows, n), matrix(dots, place, rows, n)
         product = matrix(spare, 0, n, m)
         if l == 1:
             np.dot(dot.T, X, product)
@@ -92,12 +108,14 @@ def _add_tangent(out, theta, V, X, rows, q, acts, delta, dots, spare, norms, fac
         np.dot(dot, matrix(theta, start, n, m), low)
         turned = matrix(spare, 0, rows, m)
         np.dot(high, matrix(V, start, n, m), turned)
-        row_norms(high, norms)
-        _spread(low, a, norms, rows, turned, -1.0)
+        _add_all(low, turned)
+        if own[l - 1] != 0.0:
+            row_norms(high, norms)
+            _spread(low, a, norms, own[l - 1])
 
 
 @inline
-def _deltas(theta, rows, q, delta):
+def deltas(theta, rows, q, delta):
     """δ_{D-1}, …, δ_1 from δ_D, all kept."""
     start = theta.shape[0]
     place = rows * n_outputs(q)
@@ -109,33 +127,52 @@ def _deltas(theta, rows, q, delta):
         place -= rows * m
 
 
+@kernel(types.void(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
+def add_tangent(out, theta, V, own, c, q, data, work):
+    """out += Σ_i c_i H_i u_i, with u_i = own_l·c_i ∇ℓ_i + V in layer l."""
+    X, Y = split(data, q)
+    n, n0, n_out = c.shape[0], width(q, 0), width(q, depth(q))
+    for first in range(0, n, CHUNK):
+        rows = min(CHUNK, n - first)
+        size = rows * n_outputs(q)
+        acts, delta, dots = vector(work, 0, size), vector(work, size, size), vector(work, 2 * size, size)
+        norms, spare = vector(work, 3 * size, rows), rest(work, 3 * size + rows)
+        samples = matrix(X, first * n0, rows, n0)
+        place = forward(theta, samples, rows, q, acts)
+        for k in range(place, place + rows * n_out):
+            delta[k] = acts[k]
+        residual(matrix(delta, place, rows, n_out), Y, first, c, 2.0 * q[1])
+        deltas(theta, rows, q, delta)
+        _tangent(out, theta, V, own, samples, first, c, q, acts, delta, dots, spare, norms)
+
+
+@kernel(HESSIAN)
+def hessian(out, theta, v, c, q, data, work):
+    """out = Σ_i c_i H_i v."""
+    own, work = vector(work, 0, depth(q)), rest(work, depth(q))
+    fill(own, 0.0)
+    fill(out, 0.0)
+    add_tangent(out, theta, v, own, c, q, data, work)
+
+
 @kernel(CORRECTION)
 def correction(out, x, t, p, data, work):
     """out = (s²/2)(1/N)Σ_i H_i (g_i - ḡ) = (σ²ρ/2)∇Tr Σ."""
     q = rest(p, 2)
     d, n_columns = x.shape
-    n, n0, n_out = int(q[0]), width(q, 0), width(q, depth(q))
+    n = int(q[0])
     X, Y = split(data, q)
+    own, work = vector(work, 0, depth(q)), rest(work, depth(q))
     c, space, V, sums = vector(work, 0, n), vector(work, n, d), vector(work, n + d, d), vector(work, n + 2 * d, d)
     work = rest(work, n + 3 * d)
+    fill(own, 1.0)
     for b in range(n_columns):
         theta = column(x, b, space)
         fill(V, 0.0)
         fill(sums, 0.0)
-        fill(c, 1.0 / n)
+        fill(c, -1.0 / n)
         add_gradient(V, theta, X, Y, c, n, q, work)
         fill(c, 1.0)
-        for first in range(0, n, CHUNK):
-            rows = min(CHUNK, n - first)
-            size = rows * n_outputs(q)
-            acts, delta, dots = vector(work, 0, size), vector(work, size, size), vector(work, 2 * size, size)
-            norms, spare = vector(work, 3 * size, rows), rest(work, 3 * size + rows)
-            samples = matrix(X, first * n0, rows, n0)
-            place = forward(theta, samples, rows, q, acts)
-            for k in range(place, place + rows * n_out):
-                delta[k] = acts[k]
-            residual(matrix(delta, place, rows, n_out), Y, first, c, 2.0 * q[1])
-            _deltas(theta, rows, q, delta)
-            _add_tangent(sums, theta, V, samples, rows, q, acts, delta, dots, spare, norms, 2.0 * q[1])
+        add_tangent(sums, theta, V, own, c, q, data, work)
         for k in range(d):
             out[k, b] = 0.5 * p[1] * p[1] / n * sums[k]

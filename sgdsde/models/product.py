@@ -84,9 +84,11 @@ class Product(Model):
     def compiled(self, factor: str | None = None) -> Compiled:
         """The kernels; `factor` chooses the increment."""
         from sgdsde.models import product_kernels as k
+        from sgdsde.models import product_second as s
 
         increment = k.increment if factor == "per-sample" else k.rank_one
-        return Compiled(k.weighted, k.sample, k.losses, increment, k.correction, k.step)
+        second = (s.hessian, s.hessian_traces, s.gradient_norms)
+        return Compiled(k.weighted, k.sample, k.losses, increment, k.correction, k.step, *second)
 
     def noise(self, factor: str, samples: Samples) -> tuple[int, str]:
         """One noise for "rank-one", N for "per-sample"."""

@@ -77,7 +77,8 @@ GOALS = {"engine": 0.1, "equation": 1.0}
 def measure(folder: Path, kind: str) -> tuple[float, float]:
     """(wall, CPU) seconds of one new process, from its first line."""
     here = [str(Path(sgdsde.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(here)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(here), "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     done = subprocess.run(
         [sys.executable, str(folder / f"{kind}.py")], env=environment, capture_output=True, text=True, check=True
     )

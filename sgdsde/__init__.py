@@ -26,7 +26,13 @@ if TYPE_CHECKING:  # the same names once more, for type checkers; tests/smoke/te
         ShapeError as ShapeError,
         TooLargeError as TooLargeError,
     )
-    from sgdsde.algebra import Generator as Generator, rescaling as rescaling, scaling as scaling
+    from sgdsde.algebra import (
+        Generator as Generator,
+        rescaling as rescaling,
+        rotation as rotation,
+        scaling as scaling,
+        translation as translation,
+    )
     from sgdsde.cli.warmup import warmup as warmup
     from sgdsde.comparison import (
         FluctuationDissipation as FluctuationDissipation,
@@ -56,6 +62,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers; tests/smoke/te
         OrbitProjection as OrbitProjection,
         check_symmetry as check_symmetry,
         decompose as decompose,
+        discover_symmetries as discover_symmetries,
         noise_equilibrium as noise_equilibrium,
     )
 
@@ -90,10 +97,13 @@ _NAMES = {  # public name -> module that holds it; a module that holds itself is
     "Generator": "sgdsde.algebra",
     "rescaling": "sgdsde.algebra",
     "scaling": "sgdsde.algebra",
+    "rotation": "sgdsde.algebra",
+    "translation": "sgdsde.algebra",
     "Charge": "sgdsde.symmetry",
     "ChargeLaw": "sgdsde.symmetry",
     "OrbitProjection": "sgdsde.symmetry",
     "check_symmetry": "sgdsde.symmetry",
+    "discover_symmetries": "sgdsde.symmetry",
     "decompose": "sgdsde.symmetry",
     "noise_equilibrium": "sgdsde.symmetry",
     # quality

@@ -1,11 +1,26 @@
 """Matrices that generate linear symmetries, kept in their structure; the room knows nothing of SGD.
 
-Offers `Generator` (apply, exp, eigenbasis, trace), its blocks, and the common ones: `rescaling`, `scaling`, `rotation`.
+Offers `Generator` (apply, exp, eigenbasis, trace), its blocks, `Affine` for J(θ) = Aθ + b, and the common ones:
+`rescaling`, `scaling`, `rotation`, `translation`.
 """
 
+from sgdsde.algebra.affine import Affine, linear_and_shift
 from sgdsde.algebra.block import Block, Dense, Diagonal, Zero
 from sgdsde.algebra.generator import Generator
 from sgdsde.algebra.sandwich import Sandwich
-from sgdsde.algebra.standard import rescaling, rotation, scaling
+from sgdsde.algebra.standard import rescaling, rotation, scaling, translation
 
-__all__ = ["Block", "Dense", "Diagonal", "Generator", "Sandwich", "Zero", "rescaling", "rotation", "scaling"]
+__all__ = [
+    "Affine",
+    "Block",
+    "Dense",
+    "Diagonal",
+    "Generator",
+    "Sandwich",
+    "Zero",
+    "linear_and_shift",
+    "rescaling",
+    "rotation",
+    "scaling",
+    "translation",
+]

@@ -37,6 +37,14 @@ def _grow(exponent: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.where(np.abs(exponent) <= 700.0, near, far)
 
 
+def _phi(z: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """(e^z - 1)/z · x, e^z as careful of overflow as in `_grow`."""
+    z, x = np.broadcast_arrays(z, x)
+    safe = np.where(z == 0.0, 1.0, z)
+    near = np.where(z == 0.0, 1.0, np.expm1(np.clip(z, -700.0, 700.0)) / safe) * x
+    return np.where(np.abs(z) <= 700.0, near, _grow(z, x / safe) - x / safe)
+
+
 class Block:
     """An n × n matrix acting on n consecutive components: `Zero`, `Diagonal`, `Dense`, or `Sandwich`."""
 
@@ -60,6 +68,15 @@ class Block:
         if self.is_symmetric:
             return self.from_eigenbasis(_grow(lam[..., None] * self.eigenvalues, self.to_eigenbasis(x)))
         return np.einsum("...ij,...j->...i", expm(lam[..., None, None] * self.matrix), x)
+
+    def integral(self, lam: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """∫₀^λ e^{sA} b ds = λφ₁(λA)b for one b (n,) and every λ: where dx/dλ = Ax + b takes 0."""
+        if self.is_symmetric:
+            lam = lam[..., None]
+            return self.from_eigenbasis(lam * _phi(lam * self.eigenvalues, self.to_eigenbasis(b)))
+        wider = np.zeros((self.size + 1, self.size + 1))
+        wider[:-1, :-1], wider[:-1, -1] = self.matrix, b
+        return expm(lam[..., None, None] * wider)[..., :-1, -1]
 
     def trace(self, sigma: np.ndarray) -> float:
         """Tr[ΣA] for Σ of shape (n, n)."""

@@ -74,6 +74,22 @@ class Sandwich(Block):
             w = w @ expm(lam[..., None, None] * self.right)
         return w.reshape((*w.shape[:-2], self.size))
 
+    def integral(self, lam: np.ndarray, b: np.ndarray) -> np.ndarray:
+        if self.is_symmetric:
+            return super().integral(lam, b)
+        # expm(λ[[L, b], [0, -R]]) = [[e^{λL}, X], [0, e^{-λR}]], X e^{λR} = ∫₀^λ e^{sL} b e^{sR} ds
+        r, c = self.shape
+        both = np.zeros((r + c, r + c))
+        both[:r, r:] = b.reshape(r, c)
+        if self.left is not None:
+            both[:r, :r] = self.left
+        if self.right is not None:
+            both[r:, r:] = -self.right
+        out = expm(lam[..., None, None] * both)[..., :r, r:]
+        if self.right is not None:
+            out = out @ expm(lam[..., None, None] * self.right)
+        return out.reshape(*lam.shape, self.size)
+
     def trace(self, sigma: np.ndarray) -> float:
         s = sigma.reshape(self.shape + self.shape)
         value = 0.0

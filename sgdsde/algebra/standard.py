@@ -1,4 +1,4 @@
-"""Generators with a name of their own: scaling, rescaling of two groups of parameters, rotation in a plane."""
+"""Generators with a name of their own: scaling, rescaling of two groups of parameters, rotation, translation."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError
+from sgdsde.algebra.affine import Affine
 from sgdsde.algebra.block import Dense
 from sgdsde.algebra.generator import Generator
 
-__all__ = ["rescaling", "rotation", "scaling"]
+__all__ = ["rescaling", "rotation", "scaling", "translation"]
 
 
 def _indices(name: str, value: Any, dim: int) -> np.ndarray:
@@ -97,3 +98,26 @@ def rotation(dim: int, i: int, j: int, name: str = "") -> Generator:
     a = np.zeros((size, size))
     a[i - first, j - first], a[j - first, i - first] = -1.0, 1.0
     return Generator(dim, [(first, Dense(a))], name or f"rotation({i},{j})")
+
+
+def translation(direction: Any, name: str = "translation") -> Affine:
+    """θ ↦ θ + λb: the generator J = b, constant.
+
+    Parameters
+    ----------
+    direction : array_like of shape (d,)
+        b, not zero. `MLP.translations()` has those of the softmax loss.
+    name : str
+
+    Its charge is 2bᵀθ. No noise moves that: a step of SGD takes it to 1 - 2ηγ times what it was.
+
+    Examples
+    --------
+    >>> b = translation([0.0, 1.0, 1.0], name="both outputs")
+    >>> b, b.exp(0.5, [1.0, 2.0, 3.0])
+    (Affine('both outputs', dim=3, translation), array([1. , 2.5, 3.5]))
+    """
+    b = _check.array("direction", direction, ("d",))
+    if not b.any():
+        raise ArgumentError("direction must not be zero: a translation by nothing moves nothing")
+    return Affine(Generator(b.size, ()), b, name)

@@ -1,13 +1,15 @@
 """Symmetries of the loss and what they do to SGD: charges, their laws, equilibria, and motion along and across orbits.
 
-Offers `check_symmetry`, `Charge`, `ChargeLaw`, `decompose`, `orbit_coordinate`, `noise_equilibrium` and
-`OrbitProjection`.
+Offers `check_symmetry`, `discover_symmetries`, `Charge`, `ChargeLaw`, `decompose`, `orbit_coordinate`,
+`noise_equilibrium` and `OrbitProjection`.
 """
 
 from sgdsde.symmetry.charges import Charge, ChargeTerms
 from sgdsde.symmetry.checking import SymmetryReport, Witness, check_symmetry
 from sgdsde.symmetry.decomposition import Decomposition, decompose, orbit_coordinate
 from sgdsde.symmetry.directions import LinearLayers
+from sgdsde.symmetry.discovery import discover_symmetries
+from sgdsde.symmetry.discovery_report import Discovery
 from sgdsde.symmetry.equilibrium import NoiseEquilibrium, noise_equilibrium
 from sgdsde.symmetry.law import ChargeLaw, ChargeReport
 from sgdsde.symmetry.projection import OrbitProjection
@@ -18,6 +20,7 @@ __all__ = [
     "ChargeReport",
     "ChargeTerms",
     "Decomposition",
+    "Discovery",
     "LinearLayers",
     "NoiseEquilibrium",
     "OrbitProjection",
@@ -25,6 +28,7 @@ __all__ = [
     "Witness",
     "check_symmetry",
     "decompose",
+    "discover_symmetries",
     "noise_equilibrium",
     "orbit_coordinate",
 ]

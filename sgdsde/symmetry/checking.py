@@ -9,7 +9,7 @@ import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError, ModelError
-from sgdsde.algebra import Generator
+from sgdsde.algebra import Affine, Generator, linear_and_shift
 from sgdsde.random.stream import key_from
 from sgdsde.symmetry.charges import as_generator, as_problem
 
@@ -45,7 +45,7 @@ class SymmetryReport:
     """Outcome of `check_symmetry`; true when the symmetry holds at every state tried."""
 
     holds: bool
-    generator: Generator
+    generator: Generator | Affine
     tangent: float
     """Largest |g_iᵀAθ| / tolerance over samples and states; at most 1 when the symmetry holds."""
     finite: float | None
@@ -80,14 +80,15 @@ def check_symmetry(
 
     Two tests at each state: the gradient of every sample is orthogonal to the orbit,
     |g_iᵀAθ| <= 64 d eps ‖A‖‖θ‖‖g_i‖, and the loss of every sample is kept by the finite group elements e^{±λA} with
-    |λ|‖A‖ = `reach`, to 1e-12 d (1 + |ℓ_i|) e^{2|λ|‖A‖}. The second needs `problem.per_sample_losses`.
+    |λ|‖A‖ = `reach`, to 1e-12 d (1 + |ℓ_i|) e^{2|λ|‖A‖}. The second needs `problem.per_sample_losses`. Of an affine
+    generator Aθ + b, ‖A‖‖θ‖ is ‖A‖‖θ‖ + ‖b‖ in both.
     A symmetry on average over samples, which is not enough for a charge without noise, fails. Where the data are a law
     without samples (`Population`), "sample 0" is the mean loss and the others are the columns of the noise factor.
 
     Parameters
     ----------
     problem : SGD
-    generator : Generator or (d, d) array_like
+    generator : Generator, Affine or (d, d) array_like
         Any A; it need not be symmetric.
     theta : array_like of shape (d,) or (n, d), optional
         States to try first.
@@ -107,7 +108,7 @@ def check_symmetry(
     -----
     Costs one pass over the per-sample gradients, N·d doubles, for each state.
     """
-    a = as_generator(generator)
+    a = as_generator(generator, affine=True)
     if as_problem(problem, "per_sample_gradients").model.dim != a.dim:
         raise ArgumentError(f"generator must act on the {problem.model.dim} parameters of the problem, got dim {a.dim}")
     reach = _check.positive("reach", reach)
@@ -120,7 +121,8 @@ def check_symmetry(
     states += list(size * random.standard_normal((_check.count("n_states", n_states, least=0), a.dim)))
     if not states:
         raise ArgumentError("n_states must be at least 1 when no theta is given")
-    lam = reach / a.norm if a.norm > 0 else 0.0
+    _, shift = linear_and_shift(a)
+    length = 0.0 if shift is None else float(np.linalg.norm(shift))
     has_losses = hasattr(problem, "per_sample_losses")
     tangent, finite, n_samples = 0.0, 0.0 if has_losses else None, 0
     worst: tuple[float, Witness | None] = (1.0, None)
@@ -129,12 +131,15 @@ def check_symmetry(
         n_samples = g.shape[0]
         direction = a.apply(x)
         value = np.abs(g @ direction)
-        tolerance = 64 * a.dim * EPS * a.norm * np.linalg.norm(x) * np.linalg.norm(g, axis=1)
+        speed = a.norm * np.linalg.norm(x) + length
+        tolerance = 64 * a.dim * EPS * speed * np.linalg.norm(g, axis=1)
         ratio, witness = _worst(value, tolerance, x, "tangent", None)
         tangent = max(tangent, ratio)
         worst = max(worst, (ratio, witness), key=lambda pair: pair[0])
         if finite is None:
             continue
+        bound = a.norm + length / (float(np.linalg.norm(x)) or 1.0)
+        lam = reach / bound if bound > 0 else 0.0
         losses = _losses(problem, x)
         tolerance = 1e-12 * a.dim * (1.0 + np.abs(losses)) * np.exp(2 * reach)
         for signed in (lam, -lam):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sgdsde.algebra import linear_and_shift
 from sgdsde.symmetry.charges import Charge
 
 __all__ = ["step_variance"]
@@ -14,7 +15,8 @@ __all__ = ["step_variance"]
 def step_variance(problem: Any, charge: Charge, theta: np.ndarray, dt: float, dynamics: str) -> float:
     """Var[ΔC | θ] of one step of length dt; NaN for dynamics whose variance has no formula here.
 
-    With centred per-sample gradients δ_i = g_i - ∇L, a_i = ∇LᵀAδ_i and k_ij = δ_iᵀAδ_j:
+    With centred per-sample gradients δ_i = g_i - ∇L, a_i = (A∇L - 2γb)·δ_i (b of an affine generator) and
+    k_ij = δ_iᵀAδ_j:
 
     - Euler-Maruyama: 2(2σ²ρh)² Tr[(ΣA)²] + 4h²(2σ²ρh) ∇LᵀAΣA∇L.
     - SGD, batch S with replacement: η⁴ [4Var(a)/S + Var(k_ii)/S³ + 2(S-1)/S³ E[k_ij²] + 4Cov(a, k_ii)/S²]. Without
@@ -30,8 +32,9 @@ def step_variance(problem: Any, charge: Charge, theta: np.ndarray, dt: float, dy
         mean = g.mean(axis=0)
         delta = g - mean
     n, d = delta.shape
-    moved = charge.generator.apply(delta)
-    a = delta @ charge.generator.apply(mean)
+    linear, shift = linear_and_shift(charge.generator)
+    moved = linear.apply(delta)
+    a = delta @ (linear.apply(mean) if shift is None else linear.apply(mean) - 2.0 * float(problem.gamma) * shift)
     square = np.mean(a**2)
 
     def pairs() -> float:

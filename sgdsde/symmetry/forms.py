@@ -1,4 +1,4 @@
-"""Compiled quadratic forms: θᵀAθ for a block of paths, with A in its structure (imported when first observed)."""
+"""Compiled quadratic forms: θᵀAθ + 2bᵀθ for a block of paths, with A in its structure (imported when observed)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import numpy as np
 
 from sgdsde._abi import OBSERVE
 from sgdsde._jit import inline, kernel
-from sgdsde.algebra import Dense, Diagonal, Generator, Sandwich
+from sgdsde.algebra import Affine, Dense, Diagonal, Generator, Sandwich, linear_and_shift
 
 __all__ = ["encode", "observe", "quadratic"]
 
-DIAGONAL, LEFT, RIGHT, DENSE = 0, 1, 2, 3
+DIAGONAL, LEFT, RIGHT, DENSE, LINEAR = 0, 1, 2, 3, 4
 
 
-def encode(generator: Generator) -> np.ndarray:
-    """The numbers of A as a kernel's `p`: how many blocks, then (kind, start, r, c, numbers) for each."""
+def encode(generator: Generator | Affine) -> np.ndarray:
+    """The numbers of A as a kernel's `p`: how many blocks, then (kind, start, r, c, numbers) for each; 2b as one."""
     out: list[np.ndarray] = []
     count = 0
-    for start, block in generator.parts:
+    linear, shift = linear_and_shift(generator)
+    if shift is not None:
+        out, count = [np.array([LINEAR, 0, 1, linear.dim], dtype=np.float64), 2.0 * shift], 1
+    for start, block in linear.parts:
         if isinstance(block, Diagonal):
             pieces = [(DIAGONAL, 1, block.size, block.vector)]
         elif isinstance(block, Sandwich):
@@ -36,7 +39,7 @@ def encode(generator: Generator) -> np.ndarray:
 
 @inline
 def quadratic(out, x, p):
-    """out[b] = x[:, b]ᵀ A x[:, b] with A as written by `encode`."""
+    """out[b] = x[:, b]ᵀ A x[:, b] (+ 2bᵀx[:, b]) with A as written by `encode`."""
     n = x.shape[1]
     for b in range(n):
         out[b] = 0.0
@@ -67,6 +70,13 @@ def quadratic(out, x, p):
                         for b in range(n):
                             out[b] += a * x[start + i * c + k, b] * x[start + i * c + j, b]
             at += c * c
+        elif kind == LINEAR:
+            for k in range(c):
+                a = p[at + k]
+                if a != 0.0:
+                    for b in range(n):
+                        out[b] += a * x[start + k, b]
+            at += c
         else:
             for i in range(r):
                 for j in range(r):

@@ -1,7 +1,8 @@
 """The charge law evaluated in Python at each tracked step: for models without a compiled kernel of their own for it.
 
 Complete and slow: a call into Python and a pass over the per-sample gradients for each path and tracked step. The
-kernel is compiled once; its number p[0] says whose law it works for.
+kernel is compiled once; its number p[0] says whose law it works for. With a constant part b, the rows hold the parts of
+the law of `Charge`: θ·(Aθ + b) where it says h C, θᵀAθ at h² C, ∇LᵀA∇L - 4γbᵀ∇L, and vᵀAv + 4γh bᵀv as the quadratic.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import numpy as np
 
 from sgdsde._abi import TRACK
 from sgdsde._jit import kernel
+from sgdsde.algebra import linear_and_shift
 from sgdsde.models import charge_rows as rows
 from sgdsde.run.watching import Watcher
-from sgdsde.symmetry.charges import eigen_moments
+from sgdsde.symmetry.charges import eigen_moments, gradient_form, pulls
 
 __all__ = ["interpreted_track"]
 
@@ -37,16 +39,23 @@ def _add(acc: np.ndarray, x0: np.ndarray, x1: np.ndarray, h: np.ndarray, number:
         if not (np.isfinite(theta).all() and np.isfinite(moved).all()):
             acc[:, b] = np.nan
             continue
-        decay = 1.0 - 2.0 * float(problem.gamma) * h[b]
+        gamma = float(problem.gamma)
+        decay = 1.0 - 2.0 * gamma * h[b]
         v = moved - decay * theta
-        direction = generator.apply(theta)
-        charge, cross = theta @ direction, 2.0 * decay * (direction @ v)
+        linear, shift = linear_and_shift(generator)
+        cross = 2.0 * decay * (generator.apply(theta) @ v)
+        pull, square = pulls(generator, theta)
+        quadratic, norm = linear.quadratic(v), linear.norm
+        if shift is not None:
+            quadratic += 4.0 * gamma * h[b] * float(shift @ v)
+            norm += float(np.linalg.norm(shift)) / (float(np.linalg.norm(theta)) or 1.0)
         mean, var = eigen_moments(problem, generator, theta)
-        mu = generator.eigenvalues
+        form = gradient_form(generator, mean, gamma)
         rows.add_step.py_func(
-            acc, b, h[b], charge, mu @ mean**2, mu @ var, cross, generator.quadratic(v), generator.quadratic(moved),
-            generator.norm, theta @ theta, v @ v,
+            acc, b, h[b], pull, form, generator.eigenvalues @ var, cross, quadratic, generator.quadratic(moved),
+            norm, theta @ theta, v @ v,
         )  # fmt: skip
+        acc[rows.SUM_H2_CHARGE, b] += h[b] ** 2 * (square - pull)  # of θᵀAθ alone, and of θ·(Aθ + b) in the row above
 
 
 @kernel(TRACK, nogil=False)

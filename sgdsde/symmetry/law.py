@@ -8,9 +8,10 @@ import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError, ModelError, SgdsdeError
+from sgdsde.algebra import Affine
 from sgdsde.models import charge_rows as rows
 from sgdsde.run.watching import Watcher
-from sgdsde.symmetry.charges import Charge, as_problem, eigen_moments
+from sgdsde.symmetry.charges import Charge, as_problem, eigen_moments, gradient_form, pulls
 from sgdsde.symmetry.fluctuation import step_variance
 from sgdsde.symmetry.report import ChargeReport
 
@@ -37,8 +38,9 @@ class ChargeLaw:
 
     Parameters
     ----------
-    charge : Charge or Generator
-        Symmetric, of a symmetry of every sample's loss.
+    charge : Charge, Generator or Affine
+        Symmetric, of a symmetry of every sample's loss. The law of one with a constant b (see `Charge`) is evaluated
+        in Python at each step.
     problem : SGD
         The problem that is run; γ, noise and data are read from it.
 
@@ -78,7 +80,9 @@ class ChargeLaw:
             raise ArgumentError(
                 f"track: the law is of {problem!r}, but the run is of {equation.problem!r}, not the same"
             )
-        watcher = problem.model.charge_track(generator, float(problem.gamma), problem.X, problem.Y)
+        watcher = None
+        if not isinstance(generator, Affine):
+            watcher = problem.model.charge_track(generator, float(problem.gamma), problem.X, problem.Y)
         if watcher is None:
             from sgdsde.symmetry.interpreted import interpreted_track
 
@@ -195,8 +199,10 @@ class ChargeLaw:
         if not np.isfinite(x).all():
             return [np.nan] * 4
         mean, var = eigen_moments(self.problem, self.charge.generator, x)
-        mu, c = self.charge.generator.eigenvalues, self.charge(x)
-        return [h * c, h * h * c, h * h * float(mu @ mean**2), h * float(mu @ var)]
+        generator = self.charge.generator
+        pull, square = pulls(generator, x)
+        form = gradient_form(generator, mean, float(self.problem.gamma))
+        return [h * pull, h * h * square, h * h * form, h * float(generator.eigenvalues @ var)]
 
     def _remainder_size(self, solution: Any, states: np.ndarray, y0: np.ndarray) -> np.ndarray | None:
         """√∫(Var ΔC of a step)/h dt up to each time, from a few states; None where that variance has no formula."""

@@ -11,6 +11,7 @@ from sgdsde.symmetry.directions import LinearLayers
 from sgdsde.symmetry.discovery import discover_symmetries
 from sgdsde.symmetry.discovery_report import Discovery
 from sgdsde.symmetry.equilibrium import NoiseEquilibrium, noise_equilibrium
+from sgdsde.symmetry.group_equilibrium import GroupEquilibrium, group_equilibrium, orbit_potential
 from sgdsde.symmetry.law import ChargeLaw, ChargeReport
 from sgdsde.symmetry.projection import OrbitProjection
 
@@ -21,6 +22,7 @@ __all__ = [
     "ChargeTerms",
     "Decomposition",
     "Discovery",
+    "GroupEquilibrium",
     "LinearLayers",
     "NoiseEquilibrium",
     "OrbitProjection",
@@ -28,7 +30,9 @@ __all__ = [
     "Witness",
     "check_symmetry",
     "decompose",
+    "group_equilibrium",
     "discover_symmetries",
     "noise_equilibrium",
     "orbit_coordinate",
+    "orbit_potential",
 ]

@@ -13,6 +13,7 @@ from sgdsde.symmetry.discovery_report import Discovery
 from sgdsde.symmetry.equilibrium import NoiseEquilibrium, noise_equilibrium
 from sgdsde.symmetry.group_equilibrium import GroupEquilibrium, group_equilibrium, orbit_potential
 from sgdsde.symmetry.law import ChargeLaw, ChargeReport
+from sgdsde.symmetry.motion import Motion, MotionTrack
 from sgdsde.symmetry.projection import OrbitProjection
 
 __all__ = [
@@ -24,6 +25,8 @@ __all__ = [
     "Discovery",
     "GroupEquilibrium",
     "LinearLayers",
+    "Motion",
+    "MotionTrack",
     "NoiseEquilibrium",
     "OrbitProjection",
     "SymmetryReport",

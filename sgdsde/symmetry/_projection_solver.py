@@ -20,7 +20,7 @@ from sgdsde._jit import inline
 from sgdsde._views import matrix, rest, vector
 from sgdsde.symmetry.forms import DENSE, DIAGONAL, LEFT, RIGHT
 
-__all__ = ["AVERAGE", "HEADER", "ROW", "TOGETHER", "form_of", "moved", "solver_size"]
+__all__ = ["AVERAGE", "HEADER", "ROW", "TOGETHER", "directions", "form_of", "moved", "solve", "solver_size"]
 
 HEADER, ROW = 6, 7
 AVERAGE, ONE_DIAGONAL, TOGETHER = 3, 4, 5
@@ -71,7 +71,7 @@ def form_of(p, a):
 
 
 @inline
-def _directions(J, miss, y, target, p):
+def directions(J, miss, y, target, p):
     """J[a] = A_a y and miss[a] = target[a] - C_a; returns the largest |miss[a]| over ‖A_a‖‖y‖²."""
     k, d = J.shape
     length = 0.0
@@ -101,7 +101,7 @@ def _merit(miss, p):
 
 
 @inline
-def _solve(delta, miss, J, K):
+def solve(delta, miss, J, K):
     """K δ = ½ miss, K = J Jᵀ, by LDLᵀ; a direction that the ones before it contain gets δ = 0."""
     k, d = J.shape
     if k < 4:
@@ -179,12 +179,12 @@ def _column(x, b, target, p, work):
     for i in range(d):
         y[i] = x[i, b]
     rounding = (32.0 + np.sqrt(d)) * EPS
-    error = _directions(J, miss, y, goal, p)
+    error = directions(J, miss, y, goal, p)
     for _ in range(ITERATIONS):
         if error <= STOP:
             break
         merit = _merit(miss, p)
-        _solve(delta, miss, J, K)
+        solve(delta, miss, J, K)
         reach = 0.0
         for a in range(k):
             reach += abs(delta[a]) * p[HEADER + ROW * a]
@@ -194,7 +194,7 @@ def _column(x, b, target, p, work):
         better = False
         for _ in range(HALVINGS):
             _move(trial, y, delta, share, p, v, w)
-            found = _directions(J, miss, trial, goal, p)
+            found = directions(J, miss, trial, goal, p)
             better = _merit(miss, p) < merit
             if better or error <= rounding:
                 break

@@ -1,4 +1,4 @@
-"""MotionTrack: how far a run moved along and across its symmetries, summed over every step without keeping the steps."""
+"""MotionTrack: how far a run moved along and across its symmetries, summed over every step, no step kept."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class MotionTrack:
         ArgumentError
             It tracked nothing of this, or kept no paths.
         """
-        if not (hasattr(solution, "track") and hasattr(solution, "tracked")):
+        if not (hasattr(solution, "track") and hasattr(solution, "tracked_steps")):
             raise ArgumentError(f"solution must be a Solution of solve or of SGD.run, got {_check.show(solution)}")
         found = [name for name, thing in solution.track.items() if thing is self]
         if not found:

@@ -15,7 +15,7 @@ from importlib import import_module
 
 __all__ = ["add_arguments", "run", "warmup"]
 
-_OPTIONAL = ("cli", "plot", "testing")  # rooms without kernels, with packages of their own
+_OPTIONAL = ("cli", "plot", "testing", "_foreign_torch", "_foreign_jax")  # no kernels, and packages of their own
 _FIRST = ("algebra", "random", "equation", "schemes", "run", "models")  # in this order a module's seconds are its own
 
 
@@ -78,7 +78,7 @@ def warmup(report: Callable[[str, float, int, int], None] | None = None) -> dict
 
 
 def _modules(package: str) -> Iterator[str]:
-    """Names of all modules below a package, folders first; the optional rooms are left out."""
+    """Names of all modules below a package, folders first; the optional ones are left out."""
     for page in pkgutil.iter_modules(import_module(package).__path__, package + "."):
         if page.name.rpartition(".")[2] in (*_OPTIONAL, "__main__"):
             continue

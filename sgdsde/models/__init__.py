@@ -2,7 +2,8 @@
 
 Offers `DeepLinear` (any depth, matrix factorisation), `Product` (one input, one output, everything from moments of the
 data), `MLP` (six activations, three losses), `LinearRegression`, `LogisticRegression`, `SoftmaxRegression`, and
-`Model`, the protocol of a new one; and `losses`. Nothing is compiled before a model is used.
+`Model`, the protocol of a new one; `from_functions`, `from_torch`, `from_jax`, models of what somebody else wrote; and
+`losses`. Nothing is compiled before a model is used.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sgdsde.models import losses as losses
     from sgdsde.models.deep_linear import DeepLinear as DeepLinear
+    from sgdsde.models.function_model import from_functions as from_functions
+    from sgdsde.models.jax_model import from_jax as from_jax
     from sgdsde.models.linear_models import LinearRegression as LinearRegression
     from sgdsde.models.linear_models import LogisticRegression as LogisticRegression
     from sgdsde.models.linear_models import SoftmaxRegression as SoftmaxRegression
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from sgdsde.models.population import uw_gauss as uw_gauss
     from sgdsde.models.population import uw_label as uw_label
     from sgdsde.models.product import Product as Product
+    from sgdsde.models.torch_model import from_torch as from_torch
 
 _NAMES = {
     "DeepLinear": "deep_linear",
@@ -32,6 +36,9 @@ _NAMES = {
     "Population": "population",
     "Product": "product",
     "SoftmaxRegression": "linear_models",
+    "from_functions": "function_model",
+    "from_jax": "jax_model",
+    "from_torch": "torch_model",
     "uw_gauss": "population",
     "uw_label": "population",
 }

@@ -6,6 +6,7 @@ not, and never imports a second copy of a module from the source folder.
 
 import doctest
 import importlib
+import importlib.util
 import pkgutil
 
 import pytest
@@ -13,7 +14,9 @@ import pytest
 import sgdsde
 
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-MODULES = ["sgdsde", *(m.name for m in pkgutil.walk_packages(sgdsde.__path__, "sgdsde.") if "__main__" not in m.name)]
+LEFT_OUT = ["__main__", *(f"_foreign_{name}" for name in ("torch", "jax") if importlib.util.find_spec(name) is None)]
+MODULES = [m.name for m in pkgutil.walk_packages(sgdsde.__path__, "sgdsde.") if m.name.split(".")[-1] not in LEFT_OUT]
+MODULES.insert(0, "sgdsde")
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -11,9 +11,8 @@ from sgdsde._errors import ArgumentError, ModelError
 from sgdsde.sgd.optimizers import SVAG
 from sgdsde.sgd.problem import SGD
 
-__all__ = ["SCALES", "Level", "make_levels"]
+__all__ = ["Level", "make_levels"]
 
-SCALES = ("learning_rate", "batch_size", "svag")
 WHOLE = 1e-9
 """A ratio this close to a whole number, relatively, is one."""
 
@@ -30,11 +29,10 @@ class Level:
     """The problem whose SDE it is."""
 
 
-def make_levels(problem: Any, time: Any, learning_rates: Any, scale: Any) -> list[Level]:
+def make_levels(problem: Any, time: Any, learning_rates: Any, scale: str) -> list[Level]:
     """Levels from the largest rate to the smallest; every argument is checked."""
     if not isinstance(problem, SGD):
         raise ArgumentError(f"problem must be an SGD problem, got {_check.show(problem)}")
-    scale = _check.choice("scale", scale, SCALES)
     time = _check.positive("time", time)
     if problem.schedule is not None:
         raise ModelError("problem must have a constant learning rate: an order is measured against it")

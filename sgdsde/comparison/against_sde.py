@@ -131,12 +131,16 @@ def weak_error(
     >>> sg.weak_error(problem, [1.0], 2.0, [0.1, 0.05, 0.025, 0.0125], order=2, exact_sgd=sgd, exact_sde=sde)
     WeakErrorResult(order=2.071, interval=(1.990, 2.152), expected=2, verdict='consistent', by '|y|²')
     """
-    levels = make_levels(problem, time, learning_rates, scale)
-    time = float(time)
+    scale = _check.choice("scale", scale, SCALED)
     if scale != "learning_rate" and order != 1:
         raise ArgumentError(
             f"order must be 1 with scale={scale!r}: the equation of order 2 changes with η, got {order!r}"
         )
+    for argument, function in (("exact_sgd", exact_sgd), ("exact_sde", exact_sde)):
+        if function is not None and not callable(function):
+            raise ArgumentError(f"{argument} must be a function of a problem, got {_check.show(function)}")
+    levels = make_levels(problem, time, learning_rates, scale)
+    time = float(time)
     for level in levels:
         if exact_sde is None:
             level.of_sde.sde(order=order)  # refuses what has none, before anything runs
@@ -216,8 +220,6 @@ def _gain(found: Estimates, at: list[int]) -> float:
 
 def _exact(argument: str, function: Any, problems: list[Any], of: Mapping[str, Any]) -> np.ndarray:
     """(n_functions·n_levels,) exact means, in the order (function, level)."""
-    if not callable(function):
-        raise ArgumentError(f"{argument} must be a function of a problem, got {_check.show(function)}")
     table = []
     for problem in problems:
         found = function(problem)

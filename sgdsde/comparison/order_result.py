@@ -20,8 +20,8 @@ class OrderResult:
         Slope of log2(error) against log2(dt) over the levels used; NaN where there are too few of them.
     interval : (float, float)
         `sigmas` standard errors of the slope on each side, which carry that the levels share their paths, plus twice
-        what the finer half of the levels would change, less one standard error of that and at least one; at least
-        0.05; plus what the error of a numerical reference can do.
+        (3.5 times where there are three levels) what the finer half of the levels would change, less one (2.5) standard
+        errors of that and at least one; at least 0.05; plus what the error of a numerical reference can do.
     expected : float or None
         The trait of the method for this noise, or what was passed.
     verdict : str

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names once more, for type checkers; tests/smoke/test_import.py keeps both lists equal
-    from sgdsde import (
+    from sgdsde import (, symmetry as symmetry
         datasets as datasets,
         models as models,
         plot as plot,
@@ -118,7 +118,7 @@ _NAMES = {  # public name -> module that holds it; a module that holds itself is
     "ModelError": "sgdsde._errors",
     "DivergenceWarning": "sgdsde._errors",
 }
-_ROOMS = ("datasets", "models", "plot", "random", "testing")
+_ROOMS = ("datasets", "models", "plot", "random", "symmetry", "testing")
 
 __all__ = ["__version__", *_NAMES, *_ROOMS]
 

@@ -1,7 +1,7 @@
 """Figures of runs: trajectories, charges beside their laws, equilibria from two sides, motion along and across orbits.
 
-Offers `trajectories`, `charge`, `charge_gap`, `equilibrium` and `decomposition`. Each draws on `ax=` (or a new figure)
-and returns the axes; matplotlib is imported when one is called, its settings are left alone, nothing is shown.
+Offers `trajectories`, `charge`, `charge_gap`, `equilibrium`, `catch` and `decomposition`. Each draws on `ax=` (or a new
+figure) and returns the axes; matplotlib is imported when one is called, its settings are left alone, nothing is shown.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sgdsde.plot.balance import equilibrium as equilibrium
+    from sgdsde.plot.catching import catch as catch
     from sgdsde.plot.laws import charge as charge
     from sgdsde.plot.laws import charge_gap as charge_gap
     from sgdsde.plot.paths import trajectories as trajectories
     from sgdsde.plot.splitting import decomposition as decomposition
 
 _NAMES = {
+    "catch": "catching",
     "charge": "laws",
     "charge_gap": "laws",
     "decomposition": "splitting",
@@ -24,7 +26,7 @@ _NAMES = {
     "trajectories": "paths",
 }
 
-__all__ = ["charge", "charge_gap", "decomposition", "equilibrium", "trajectories"]
+__all__ = ["catch", "charge", "charge_gap", "decomposition", "equilibrium", "trajectories"]
 
 
 def __getattr__(name: str) -> Any:

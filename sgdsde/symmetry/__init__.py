@@ -4,6 +4,7 @@ Offers `check_symmetry`, `discover_symmetries`, `Charge`, `ChargeLaw`, `decompos
 `noise_equilibrium` and `OrbitProjection`.
 """
 
+from sgdsde.symmetry.catching import Catch, run_and_catch
 from sgdsde.symmetry.charges import Charge, ChargeTerms
 from sgdsde.symmetry.checking import SymmetryReport, Witness, check_symmetry
 from sgdsde.symmetry.decomposition import Decomposition, decompose, orbit_coordinate
@@ -17,6 +18,7 @@ from sgdsde.symmetry.motion import Motion, MotionTrack
 from sgdsde.symmetry.projection import OrbitProjection
 
 __all__ = [
+    "Catch",
     "Charge",
     "ChargeLaw",
     "ChargeReport",
@@ -38,4 +40,5 @@ __all__ = [
     "noise_equilibrium",
     "orbit_coordinate",
     "orbit_potential",
+    "run_and_catch",
 ]

@@ -10,7 +10,7 @@ import pytest
 import sgdsde as sg
 from sgdsde import ArgumentError, ShapeError, plot
 
-NAMES = ("trajectories", "charge", "charge_gap", "equilibrium", "decomposition")
+NAMES = ("trajectories", "charge", "charge_gap", "equilibrium", "decomposition", "catch")
 
 
 def test_matplotlib_is_imported_by_the_first_figure_and_not_before():
@@ -26,6 +26,9 @@ def draw(name, runs, law, **options):
         return plot.trajectories(runs["SGD"], **options)
     if name == "decomposition":
         return plot.decomposition(sg.decompose(runs["SGD"], law.problem.model), **options)
+    if name == "catch":
+        found = sg.symmetry.run_and_catch(law.problem, runs["SGD"].y[:2, :4], law.charge.generator)
+        return plot.catch(found, **options)
     return getattr(plot, name)(runs, law, **options)
 
 
@@ -253,3 +256,16 @@ def test_a_charge_wants_a_law_and_a_list_of_colours():
             plot.charge(sol, law)
     with pytest.raises(ArgumentError, match="colors must be 1 colours"):
         plot.charge(sol, charge, colors=3)
+
+
+# --- run and catch ----------------------------------------------------------------------------------------------------
+
+
+def test_a_charge_and_its_target_are_drawn_for_the_first_paths(runs, law, ax, line):
+    found = sg.symmetry.run_and_catch(law.problem, runs["SGD"].y[:3, :4], law.charge.generator)
+    plot.catch(found, most_paths=2, ax=ax)
+    assert len(ax.lines) == 4
+    np.testing.assert_array_equal(ax.lines[2].get_ydata(), found.charge[1])
+    np.testing.assert_array_equal(ax.lines[3].get_ydata(), found.target[1])
+    with pytest.raises(ArgumentError, match="run_and_catch"):
+        plot.catch(runs["SGD"], ax=ax)

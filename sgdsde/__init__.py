@@ -11,11 +11,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names once more, for type checkers; tests/smoke/test_import.py keeps both lists equal
-    from sgdsde import (, symmetry as symmetry
+    from sgdsde import (
         datasets as datasets,
         models as models,
         plot as plot,
         random as random,
+        symmetry as symmetry,
         testing as testing,
     )
     from sgdsde._errors import (

@@ -47,7 +47,7 @@ def general(states: States, inert: Inert, tolerance: float, most: int) -> tuple[
         if unknown > most:
             return None
     triangle = Triangle(unknown)
-    found, gap, same, before = np.zeros((0, unknown)), Gap(0.0, np.inf), 0, -1
+    same, before = 0, -1
     while same < 2 and unknown:
         rows = 0
         wanted = unknown * (1.0 if before < 0 else 0.25) + 1
@@ -57,11 +57,12 @@ def general(states: States, inert: Inert, tolerance: float, most: int) -> tuple[
             w = corners.T @ np.append(z / alpha, 1.0 / beta)
             triangle.add(np.hstack([w[j] * (seen @ free[j].T) for j in range(n + 1)]))
             rows += max(len(seen), 1)
-        found, gap = triangle.null_space(tolerance)
-        same = same + 1 if len(found) == before else 0
-        before = len(found)
-        if before == 0:
+        count = triangle.zeros(tolerance)
+        same = same + 1 if count == before else 0
+        before = count
+        if count == 0:
             break
+    found, gap = triangle.null_space(tolerance)
     out = np.zeros((len(found), states.dim, states.dim + 1))
     ends = np.cumsum([0, *(len(f) for f in free)])
     for k, c in enumerate(found):

@@ -158,7 +158,7 @@ def spaces(shapes: Mapping[str, Sequence[int]], dim: int) -> tuple[list[Space], 
 def search_space(states: States, space: Space, tolerance: float) -> tuple[np.ndarray, Gap]:
     """Orthonormal numbers (k, unknown) of the symmetries in a space, and the gap."""
     triangle = Triangle(space.unknown)
-    found, gap, same, before, used, rows = np.zeros((0, space.unknown)), Gap(0.0, np.inf), 0, -1, 0, 0
+    same, before, used, rows = 0, -1, 0, 0
     while same < 2:
         x = states.draw()
         size = 0.0
@@ -170,9 +170,9 @@ def search_space(states: States, space: Space, tolerance: float) -> tuple[np.nda
         used += 1
         if rows < space.unknown and used < 2 * space.unknown:
             continue
-        found, gap = triangle.null_space(tolerance)
-        same = same + 1 if len(found) == before else 0
-        before = len(found)
-        if before == 0:
+        count = triangle.zeros(tolerance)
+        same = same + 1 if count == before else 0
+        before = count
+        if count == 0:
             break
-    return found, gap
+    return triangle.null_space(tolerance)

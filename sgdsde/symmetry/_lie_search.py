@@ -19,7 +19,8 @@ GENERAL_UP_TO = 128
 """Components on which the general search is tried unasked,"""
 UNKNOWN_UNASKED = 1600
 """with this many unknowns at most."""
-STRUCTURED_PROBES = 12
+STRUCTURED_PROBES = 2048
+"""Numbers by which structured generators are told from each other, at least, and at four states."""
 CHECKED = 2
 """States at which a generator is checked."""
 REACH = 0.5
@@ -72,7 +73,7 @@ def look(states: States, declared: Mapping[str, Any], search: str, tolerance: fl
 
 def probes(problem: Any, states: States) -> np.ndarray:
     """States by their values at which generators are told from each other."""
-    return states.draw(states.dim + 4 if states.dim <= GENERAL_UP_TO else STRUCTURED_PROBES)
+    return states.draw(states.dim + 4 if states.dim <= GENERAL_UP_TO else max(4, STRUCTURED_PROBES // states.dim))
 
 
 def action(a: Generator | Affine, inert: Inert, probe: np.ndarray) -> np.ndarray:

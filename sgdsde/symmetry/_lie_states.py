@@ -51,6 +51,12 @@ class Triangle:
         both = np.vstack([self.r, rows])
         self.r = np.asarray(np.linalg.qr(both, mode="r")) if len(both) > self.r.shape[1] else both
 
+    def zeros(self, tolerance: float) -> int:
+        """How many rows `null_space` has, for a third of the cost."""
+        n = self.r.shape[1]
+        s = np.linalg.svd(self.r, compute_uv=False) if self.r.size else np.zeros(0)
+        return n - int(np.sum(s > tolerance * s.max(initial=0.0)))
+
     def null_space(self, tolerance: float) -> tuple[np.ndarray, Gap]:
         """Orthonormal rows that R takes to zero, and the gap."""
         return null_space(self.r, tolerance)

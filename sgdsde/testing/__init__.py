@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from sgdsde.testing.noise import assert_rotated_factor as assert_rotated_factor
     from sgdsde.testing.orbits import assert_losses_kept as assert_losses_kept
     from sgdsde.testing.orbits import assert_orbit_covariance as assert_orbit_covariance
+    from sgdsde.testing.potential import assert_degenerate_equilibrium as assert_degenerate_equilibrium
+    from sgdsde.testing.potential import assert_equilibrium_invariances as assert_equilibrium_invariances
+    from sgdsde.testing.potential import assert_potential as assert_potential
+    from sgdsde.testing.potential import assert_relaxation_rate as assert_relaxation_rate
     from sgdsde.testing.projections import assert_midpoint_projection as assert_midpoint_projection
     from sgdsde.testing.projections import assert_start_projection as assert_start_projection
     from sgdsde.testing.steps import all_batches as all_batches
@@ -42,6 +46,10 @@ if TYPE_CHECKING:
     from sgdsde.testing.tangency import assert_tangent as assert_tangent
 
 _NAMES = {
+    "assert_relaxation_rate": "potential",
+    "assert_potential": "potential",
+    "assert_equilibrium_invariances": "potential",
+    "assert_degenerate_equilibrium": "potential",
     "BrokenLaw": "_holding",
     "all_batches": "steps",
     "all_signs": "steps",

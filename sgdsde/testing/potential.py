@@ -41,6 +41,7 @@ def assert_potential(problem: Any, generator: Any, theta: Any, lams: Any = None)
     -----
     Second differences to -1e-9 of the largest F, and 1e-24 of what its noise could be; the derivative by a central
     difference, to 1e-6 of 2‖A‖F.
+    """
     a, x = read(problem, generator, theta)
     if a.norm == 0:
         return 0.0
@@ -53,10 +54,9 @@ def assert_potential(problem: Any, generator: Any, theta: Any, lams: Any = None)
     h = STEP / a.norm
     ends = orbit_potential(problem, np.stack([a.exp(h, x), a.exp(-h, x)]))
     scale = 2 * a.norm * ends.max() + _scale(problem, a, x)
+    near = 1e-9 * np.abs(values).max() + 1e-24 * largest
     return max(
-        hold(
-            "F(e^{λA}θ) is convex", np.minimum(bend, 0.0), 0.0, 1e-9 * np.abs(values).max() + 1e-24 * largest, **words
-        ),
+        hold("F(e^{λA}θ) is convex", np.minimum(bend, 0.0), 0.0, near, **words),
         hold("dF/dλ = -dC/dt", (ends[0] - ends[1]) / (2 * h), -Charge(a).rate(problem, x), 1e-6 * scale, **words),
     )
 

@@ -1,9 +1,10 @@
 """Models with per-sample gradients as compiled kernels: what SGD and its SDE descend.
 
 Offers `DeepLinear` (any depth, matrix factorisation), `Product` (one input, one output, everything from moments of the
-data), `MLP` (six activations, three losses), `LinearRegression`, `LogisticRegression`, `SoftmaxRegression`, and
-`Model`, the protocol of a new one; `from_functions`, `from_torch`, `from_jax`, models of what somebody else wrote; and
-`losses`. Nothing is compiled before a model is used.
+data), `DiagonalLinear` (any depth and width), `MLP` (six activations, three losses), `RadialNetwork` (hidden layers
+that rotate), `ScaleInvariant` (weights over their norms), `LinearRegression`, `LogisticRegression`,
+`SoftmaxRegression`, and `Model`, the protocol of a new one; `from_functions`, `from_torch`, `from_jax`, models of what
+somebody else wrote; and `losses`. Nothing is compiled before a model is used.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sgdsde.models import losses as losses
     from sgdsde.models.deep_linear import DeepLinear as DeepLinear
+    from sgdsde.models.diagonal_linear import DiagonalLinear as DiagonalLinear
     from sgdsde.models.function_model import from_functions as from_functions
     from sgdsde.models.jax_model import from_jax as from_jax
     from sgdsde.models.linear_models import LinearRegression as LinearRegression
@@ -25,16 +27,21 @@ if TYPE_CHECKING:
     from sgdsde.models.population import uw_gauss as uw_gauss
     from sgdsde.models.population import uw_label as uw_label
     from sgdsde.models.product import Product as Product
+    from sgdsde.models.radial import RadialNetwork as RadialNetwork
+    from sgdsde.models.scale_invariant import ScaleInvariant as ScaleInvariant
     from sgdsde.models.torch_model import from_torch as from_torch
 
 _NAMES = {
     "DeepLinear": "deep_linear",
+    "DiagonalLinear": "diagonal_linear",
     "LinearRegression": "linear_models",
     "LogisticRegression": "linear_models",
     "MLP": "mlp",
     "Model": "model",
     "Population": "population",
     "Product": "product",
+    "RadialNetwork": "radial",
+    "ScaleInvariant": "scale_invariant",
     "SoftmaxRegression": "linear_models",
     "from_functions": "function_model",
     "from_jax": "jax_model",

@@ -37,11 +37,11 @@ from sgdsde.models.mlp_passes import (
 from sgdsde.models.mlp_tangent import deltas, input_norms
 from sgdsde.models.model import LOSSES
 
-__all__ = ["gradient_norms", "hessian_traces"]
+__all__ = ["gradient_norms", "hessian_traces", "output_curvature"]
 
 
 @inline
-def _start(M, P, i, q):
+def output_curvature(M, P, i, q):
     """M = ∂²ℓ/∂o² of sample i, P from `probabilities`."""
     n = M.shape[0]
     kind, scale = int(q[LOSS]), q[SCALE]
@@ -98,7 +98,7 @@ def _sample_trace(theta, q, i, rows, acts, delta, keep, P, factors, work):
     top = depth(q)
     n = width(q, top)
     here = matrix(M, 0, n, n)
-    _start(here, P, i, q)
+    output_curvature(here, P, i, q)
     total = 0.0
     for j in range(n):
         total += here[j, j] * factors[(top - 1) * rows + i]

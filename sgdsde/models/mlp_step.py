@@ -33,7 +33,7 @@ from sgdsde.models.mlp_passes import (
 )
 from sgdsde.models.model import SAMPLE
 
-__all__ = ["sample", "step"]
+__all__ = ["pull", "sample", "step", "update"]
 
 
 @kernel(SAMPLE)
@@ -75,7 +75,7 @@ def _forward(theta, x, q, acts, keep):
 
 
 @inline
-def _pull(out, W, g):
+def pull(out, W, g):
     """out += Wᵀg."""
     n, m = W.shape
     for r in range(n):
@@ -85,7 +85,7 @@ def _pull(out, W, g):
 
 
 @inline
-def _update(W, decay, g, a):
+def update(W, decay, g, a):
     """W = decay·W - g aᵀ."""
     n, m = W.shape
     for r in range(n):
@@ -95,7 +95,7 @@ def _update(W, decay, g, a):
 
 
 @inline
-def _pull_and_update(out, W, decay, g, a):
+def pull_and_update(out, W, decay, g, a):
     """Both in one pass over W: out += Wᵀg, and then W = decay·W - g aᵀ."""
     n, m = W.shape
     for r in range(n):
@@ -144,18 +144,18 @@ def few_step(theta, X, Y, batch, b, weight, decay, q, work):
         if l == 1:
             for s in range(size):
                 x = vector(X, int(batch[s, b]) * n0, n0)
-                _update(W, decay if s == 0 else 1.0, vector(acts, s * total + place, n), x)
+                update(W, decay if s == 0 else 1.0, vector(acts, s * total + place, n), x)
             return
         for k in range(size * m):
             pulls[k] = 0.0
         for s in range(size):
             g, a = vector(acts, s * total + place, n), vector(acts, s * total + place - m, m)
             if s < last:
-                _pull(vector(pulls, s * m, m), W, g)
+                pull(vector(pulls, s * m, m), W, g)
             else:
-                _pull_and_update(vector(pulls, s * m, m), W, decay, g, a)
+                pull_and_update(vector(pulls, s * m, m), W, decay, g, a)
         for s in range(last):
-            _update(W, 1.0, vector(acts, s * total + place, n), vector(acts, s * total + place - m, m))
+            update(W, 1.0, vector(acts, s * total + place, n), vector(acts, s * total + place - m, m))
         place -= m
         if kind == GELU:
             at -= 2 * m
@@ -170,11 +170,11 @@ def many_step(theta, X, Y, batch, b, weight, decay, q, work):
     size, d = batch.shape[0], theta.shape[0]
     n0, columns = width(q, 0), int(q[COLUMNS])
     most = min(chunk(q), size)
-    c, update = vector(work, 0, most), vector(work, most, d)
+    c, moved = vector(work, 0, most), vector(work, most, d)
     rows_x, rows_y = vector(work, most + d, most * n0), vector(work, most * (1 + n0) + d, most * columns)
     work = rest(work, most * (1 + n0 + columns) + d)
     for k in range(d):
-        update[k] = decay * theta[k]
+        moved[k] = decay * theta[k]
     for s in range(most):
         c[s] = -weight
     for first in range(0, size, most):
@@ -183,8 +183,8 @@ def many_step(theta, X, Y, batch, b, weight, decay, q, work):
             i = int(batch[first + s, b])
             copy(vector(rows_x, s * n0, n0), vector(X, i * n0, n0))
             copy(vector(rows_y, s * columns, columns), vector(Y, i * columns, columns))
-        add_gradient(update, theta, rows_x, rows_y, c, rows, q, work)
-    copy(theta, update)
+        add_gradient(moved, theta, rows_x, rows_y, c, rows, q, work)
+    copy(theta, moved)
 
 
 @kernel(STEP)

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr, logsumexp
 
-from sgdsde.models import MLP, DeepLinear, LinearRegression, LogisticRegression, Product, SoftmaxRegression
+from sgdsde.models import (
+    MLP,
+    DeepLinear,
+    DiagonalLinear,
+    LinearRegression,
+    LogisticRegression,
+    Product,
+    RadialNetwork,
+    ScaleInvariant,
+    SoftmaxRegression,
+)
 
 PHI = {
     "identity": lambda z: z,
@@ -16,14 +26,30 @@ PHI = {
 }
 
 
+RADIAL = {"squared": np.square, "tanh": lambda s: np.tanh(s) / s, "sigmoid": lambda s: 1 / (1 + np.exp(-s))}
+
+
 def perceptron(model, theta, X):
-    """The outputs of an MLP, (N, K)."""
+    """The outputs of a layered network, (N, K)."""
     arrays = model.unflatten(theta)
     a = X
     for l in range(1, model.depth + 1):
-        z = a @ arrays[f"W{l}"].T + arrays.get(f"b{l}", 0.0)
-        a = z if l == model.depth else PHI[model.activation](z)
+        a = a @ arrays[f"W{l}"].T + arrays.get(f"b{l}", 0.0)
+        if l < model.depth and isinstance(model, MLP):
+            a = PHI[model.activation](a)
+        if l < model.depth and isinstance(model, RadialNetwork):
+            a = a * RADIAL[model.radial](np.linalg.norm(a, axis=1, keepdims=True))
+    if isinstance(model, ScaleInvariant):
+        lengths = [np.linalg.norm(W) for W in arrays.values()]
+        a = a / (np.prod(lengths) if model.norm == "layers" else np.linalg.norm(theta) ** model.depth)
     return a
+
+
+def widths(model):
+    """How many inputs and outputs."""
+    if isinstance(model, (Product, DiagonalLinear)):
+        return getattr(model, "n_inputs", 1), 1
+    return model.dims[0], model.dims[-1]
 
 
 def loss_of_outputs(loss, o, Y):
@@ -49,26 +75,22 @@ class Case:
 
     def __init__(self, model, n, seed=0):
         rng = np.random.default_rng(seed)
-        n_in, n_out = (1, 1) if isinstance(model, Product) else (model.dims[0], model.dims[-1])
+        n_in, n_out = widths(model)
         self.model, self.n = model, n
-        loss = model.loss_function.name if isinstance(model, MLP) else "squared"
+        loss = model.loss_function.name if hasattr(model, "loss_function") else "squared"
+        self.loss = loss
         self.X, self.Y = rng.standard_normal((n, n_in)), targets(loss, rng, n, n_out)
         self.theta = rng.standard_normal(model.dim)
         self.samples = model.samples(self.X, self.Y)
         self.rng = rng
 
     def loss_of(self, theta):
-        if isinstance(self.model, MLP):
-            outputs = perceptron(self.model, theta, self.X)
-            return self.model.scale * loss_of_outputs(self.model.loss_function.name, outputs, self.Y)
-        if isinstance(self.model, DeepLinear):
-            f = self.X
-            for W in self.model.unflatten(theta).values():
-                f = f @ W.T
+        if isinstance(self.model, (Product, DiagonalLinear)):
+            u = theta.reshape(self.model.depth, self.X.shape[1], self.model.width)
+            outputs = self.X @ np.prod(u, axis=0).sum(axis=1, keepdims=True)
         else:
-            u = theta.reshape(self.model.depth, self.model.width)
-            f = np.prod(u, axis=0).sum() * self.X
-        return self.model.scale * np.square(f - self.Y).sum(axis=1)
+            outputs = perceptron(self.model, theta, self.X)
+        return self.model.scale * loss_of_outputs(self.loss, outputs, self.Y)
 
     def difference(self, f, theta=None, step=1e-5):
         """Central differences of f (...) along each component, (..., d)."""
@@ -112,6 +134,16 @@ MODELS = {
     "least squares": (LinearRegression(3, 2, scale=0.5), 7),
     "logistic regression": (LogisticRegression(4), 30),
     "softmax regression": (SoftmaxRegression(3, 4), 31),
+    "diagonal": (DiagonalLinear(4), 12),
+    "diagonal, depth 3, two products": (DiagonalLinear(3, depth=3, width=2, scale=0.5), 7),
+    "diagonal, one input": (DiagonalLinear(1, depth=3, width=2), 6),
+    "radial squared": (RadialNetwork([3, 2, 2], "squared", scale=0.5), 8),
+    "radial tanh": (RadialNetwork([3, 4, 3, 2], biases=True), 140),
+    "radial sigmoid, softmax": (RadialNetwork([2, 3, 4, 2, 3], "sigmoid", biases=True, loss="softmax"), 9),
+    "unit vector": (ScaleInvariant([5, 1]), 8),
+    "over the total norm": (ScaleInvariant([3, 2, 2], scale=0.5), 7),
+    "over the layers' norms": (ScaleInvariant([2, 3, 4, 2], norm="layers"), 60),
+    "over the layers' norms, many samples": (ScaleInvariant([3, 3, 3], norm="layers"), 2100),
 }
 NETWORKS = [name for name, (model, _) in MODELS.items() if isinstance(model, MLP)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import types as pytypes
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from sgdsde import _check
 from sgdsde._abi import INITIAL
 from sgdsde._errors import ArgumentError, ModelError, ShapeError
-from sgdsde.algebra import Generator
+from sgdsde.algebra import Affine, Generator
 from sgdsde.equation.packing import pack
 from sgdsde.models._foreign_passes import Passes
 from sgdsde.models.model import NUMBERS_AT_ONCE, SAMPLES_AT_ONCE, Compiled, Model, Samples
@@ -28,9 +29,11 @@ class Foreign(Model):
     """
 
     block = 1
-    _generators: dict[str, Generator]
-    _transient: tuple[str, ...] = ()
+    _generators: dict[str, Any]
+    _transient: tuple[str, ...] = ("_made",)
     """Attributes that do not travel to another process."""
+    _made: Any = None
+    """Weak references to the arrays of the samples that were made."""
 
     # --- what a subclass writes ---------------------------------------------------------------------------------------
 
@@ -55,6 +58,9 @@ class Foreign(Model):
         """X and Y of any number of axes, the first over the N samples; float64, or int64 where they hold integers."""
         if Y is None:
             raise ModelError(f"{self!r} needs samples X and Y, got X alone ({_check.show(X)})")
+        for x, y, numbers, data in self._alive():
+            if x is X and y is Y:  # of a problem of other numbers, `replace`
+                return Samples(x, y, x.shape[0], numbers, data)
         X, Y = read_array("X", X), read_array("Y", Y)
         if X.shape[0] != Y.shape[0] or X.shape[0] == 0:
             wanted = "at least one sample" if X.shape[0] == Y.shape[0] else "the same number of samples"
@@ -65,7 +71,15 @@ class Foreign(Model):
         y = data[X.size : cut].view(Y.dtype).reshape(Y.shape)
         numbers = self.bind(x, y, p, data)
         x.flags.writeable = y.flags.writeable = False
+        self._made = [*(self._made or ()), tuple(map(weakref.ref, (x, y, numbers, data)))]
         return Samples(x, y, X.shape[0], numbers, data)
+
+    def _alive(self) -> list[tuple[Any, ...]]:
+        """X, Y, numbers and data of the samples that were made before and are still there."""
+        found = [(tuple(one() for one in refs), refs) for refs in self._made or ()]
+        found = [(arrays, refs) for arrays, refs in found if all(array is not None for array in arrays)]
+        self._made = [refs for _, refs in found]
+        return [arrays for arrays, _ in found]
 
     def compiled(self, factor: str | None = None) -> Compiled:
         """The kernels, the same for all models of other people."""
@@ -106,7 +120,7 @@ class Foreign(Model):
         """How many numbers feed one output of that array: the length of its last axis."""
         return self.shapes[name][-1] if self.shapes[name] else 1
 
-    def symmetries(self) -> Mapping[str, Generator]:
+    def symmetries(self) -> Mapping[str, Any]:
         """The generators that were given, by name. `check_symmetry` tests them."""
         return dict(self._generators)
 
@@ -146,8 +160,8 @@ def read_array(name: str, value: Any) -> np.ndarray:
     return np.array(raw, dtype=np.int64, order="C") if raw.dtype.kind in "iu" else clean
 
 
-def read_symmetries(symmetries: Any, dim: int) -> dict[str, Generator]:
-    """A mapping of names to generators, or to matrices (d, d)."""
+def read_symmetries(symmetries: Any, dim: int) -> dict[str, Any]:
+    """A mapping of names to generators (Generator, Affine), or to matrices (d, d)."""
     if symmetries is None:
         return {}
     if not isinstance(symmetries, Mapping):
@@ -155,7 +169,7 @@ def read_symmetries(symmetries: Any, dim: int) -> dict[str, Generator]:
     found = {}
     for name, value in symmetries.items():
         label = f"symmetries[{name!r}]"
-        if not isinstance(value, Generator):
+        if not isinstance(value, (Generator, Affine)):
             value = Generator.from_matrix(_check.array(label, value, (dim, dim)), name=str(name))
         if value.dim != dim:
             raise ArgumentError(f"{label} must act on the {dim} parameters of the model, got dim {value.dim}")

@@ -8,7 +8,7 @@ told otherwise, and on as many as before afterwards.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ from sgdsde.models._foreign import relative_close
 from sgdsde.models._foreign_passes import Passes
 from sgdsde.models.model import NUMBERS_AT_ONCE
 
-__all__ = ["TorchPasses", "Worker", "parameters_of", "working"]
+__all__ = ["TorchPasses", "Worker", "check_twice", "parameters_of", "working"]
 
 FEW = 64
 """Samples whose second derivatives are held at once."""
@@ -44,6 +44,23 @@ def working(threads: int) -> Iterator[None]:
     finally:
         if before != threads:
             torch.set_num_threads(before)
+
+
+def check_twice(gradients: Iterable[Any]) -> None:
+    """NotImplementedError where an operation says that it can be differentiated once only.
+
+    PyTorch hangs its error on a node that leads to no parameter, which a gradient by parameters never visits: it would
+    be zero without a word.
+    """
+    ahead, seen = [g.grad_fn for g in gradients], set()
+    while ahead:
+        node = ahead.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if node.name().rpartition("::")[2] in ("Error", "NotImplemented"):
+            raise NotImplementedError("an operation has no second derivative")
+        ahead += [one for one, _ in node.next_functions]
 
 
 class Worker:
@@ -171,10 +188,14 @@ class TorchPasses(Passes):
             try:
                 return self._hessian(theta, v, c)
             except (RuntimeError, NotImplementedError) as error:
-                if "not implemented" not in str(error) and "derivative" not in str(error):
-                    raise
-                self._twice = False
+                self._once(error)
         return super().hessian(theta, v, c)
+
+    def _once(self, error: Exception) -> None:
+        """Note that second derivatives are differences from now on, if this is what the error says."""
+        if "not implemented" not in str(error) and "derivative" not in str(error):
+            raise error
+        self._twice = False
 
     def _hessian(self, theta: np.ndarray, v: np.ndarray, c: np.ndarray) -> np.ndarray:
         weights, total = torch.from_numpy(c), np.zeros(self.dim)
@@ -185,6 +206,7 @@ class TorchPasses(Passes):
                 pairs = [(g, u) for g, u in zip(first, along) if g is not None and g.requires_grad]
                 if pairs:
                     heads, tails = zip(*pairs)
+                    check_twice(heads)
                     second = torch.autograd.grad(heads, worker.parameters, tails, allow_unused=True)
                     total += worker.gathered(second)
         return total
@@ -204,10 +226,9 @@ class TorchPasses(Passes):
                     vector = worker.vector.clone().requires_grad_()
                     g = gradients(vector, self.X[at], self.Y[at])
                     if g.requires_grad:
+                        check_twice([g])
                         total += torch.autograd.grad((g * (g.detach() - mean)).sum(), vector)[0]
         except (RuntimeError, NotImplementedError) as error:
-            if "not implemented" not in str(error) and "derivative" not in str(error):
-                raise
-            self._twice = False
+            self._once(error)
             return super().bend(theta)
         return total.numpy() / self.n

@@ -73,7 +73,7 @@ def from_jax(
 class JaxModel(Foreign):
     """What `from_jax` returns: a `Model`."""
 
-    _transient = ("_functions",)
+    _transient = ("_made", "_functions")
 
     def __init__(
         self,

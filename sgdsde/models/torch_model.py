@@ -84,7 +84,7 @@ def from_torch(
 class TorchModel(Foreign):
     """What `from_torch` returns: a `Model`."""
 
-    _transient = ("_workers",)
+    _transient = ("_made", "_workers")
 
     def __init__(
         self,

@@ -332,6 +332,12 @@ def test_problems_travel_by_value(pair):
     assert back.model.symmetries()["u/w"].quadratic(THETA) == made.model.symmetries()["u/w"].quadratic(THETA)
 
 
+def test_other_numbers_of_a_problem_keep_its_samples(pair):
+    made, _ = pair
+    assert made.replace(gamma=0.5).samples.numbers is made.samples.numbers
+    assert sg.SGD(made.model, X, Y, learning_rate=0.1).samples.numbers is not made.samples.numbers
+
+
 def test_a_checkpoint_knows_the_functions_and_not_where_they_lie(tmp_path):
     def started(problem):
         return problem.run(THETA, 20, rng=0, checkpoint=tmp_path / "run")

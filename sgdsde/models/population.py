@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError
 
-__all__ = ["Population", "moments", "uw_gauss", "uw_label"]
+__all__ = ["Population", "gaussian", "moments", "uw_gauss", "uw_label"]
 
 
 @dataclass(frozen=True)
 class Population:
     """Moments of a pair (x, y) of random numbers, given to `SGD` in place of X and Y.
 
-    Discrete SGD cannot be run on a population, which has moments and no samples; its SDE can.
+    Its SDE needs the moments alone. Discrete SGD draws fresh samples at every step where there is a `sampler`, as those
+    of `uw_gauss` and `uw_label` have one; a population without one has no samples to draw.
 
     Parameters
     ----------
@@ -27,6 +28,8 @@ class Population:
         q(v) = α₁v² - 2α₂v + α₃. α₁α₃ >= α₂².
     y2 : float
         E y², for the loss. β₁·E y² >= β₂².
+    sampler : tuple of four floats, optional
+        (μ, a, k, s): x = μ + aξ, y = kx + sε, ξ and ε standard normal. The moments must be those of this law.
     """
 
     beta1: float
@@ -35,9 +38,12 @@ class Population:
     alpha2: float
     alpha3: float
     y2: float
+    sampler: tuple[float, float, float, float] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
+            if name == "sampler":
+                continue
             least = None if name in ("beta2", "alpha2") else 0.0
             object.__setattr__(self, name, _check.number(name, value, least=least))
         if self.alpha1 * self.alpha3 < self.alpha2 * self.alpha2 * (1 - 1e-12):
@@ -51,6 +57,18 @@ class Population:
                 f"beta2 must satisfy beta2² <= beta1·y2 (Cauchy-Schwarz), got {self.beta2:g}² > "
                 f"{self.beta1:g}·{self.y2:g}"
             )
+
+        if self.sampler is not None:
+            self._check_sampler()
+
+    def _check_sampler(self) -> None:
+        sampler = _check.array("sampler", self.sampler, (4,))
+        object.__setattr__(self, "sampler", tuple(map(float, sampler)))
+        law = gaussian(*sampler, sampled=False)
+        for name, value in vars(law).items():
+            own = getattr(self, name)
+            if name != "sampler" and abs(own - value) > 1e-9 * (abs(own) + abs(value)):
+                raise ArgumentError(f"{name} must be that of the sampler, {value:g}, got {own:g}")
 
     def q(self, v: float) -> float:
         """q(v) = α₁v² - 2α₂v + α₃, the variance of the gradient in v over 4·scale²."""
@@ -68,7 +86,7 @@ def uw_label(target: float = 1.0, noise_std: float = 1.0) -> Population:
     0.25
     """
     target, noise_std = _check.number("target", target), _check.number("noise_std", noise_std, least=0.0)
-    return Population(1.0, target, 0.0, 0.0, noise_std**2, target**2 + noise_std**2)
+    return gaussian(1.0, 0.0, target, noise_std)
 
 
 def uw_gauss(k: float = 1.0, s: float = 1.0) -> Population:
@@ -82,7 +100,20 @@ def uw_gauss(k: float = 1.0, s: float = 1.0) -> Population:
     0.25
     """
     k, s = _check.number("k", k), _check.number("s", s, least=0.0)
-    return Population(1.0, k, 2.0, 2.0 * k, 2.0 * k * k + s * s, k * k + s * s)
+    return gaussian(0.0, 1.0, k, s)
+
+
+def gaussian(mean: float, spread: float, slope: float, noise: float, *, sampled: bool = True) -> Population:
+    """x = mean + spread·ξ, y = slope·x + noise·ε with ξ, ε ~ N(0, 1): its moments, and how to draw it.
+
+    With w = spread², Var x² = 2w² + 4w·mean², and Var xy = slope²·Var x² + noise²·E x².
+    """
+    w = spread * spread
+    beta1, alpha1 = mean * mean + w, 2.0 * w * w + 4.0 * w * mean * mean
+    alpha3 = slope * slope * alpha1 + noise * noise * beta1
+    y2 = slope * slope * beta1 + noise * noise
+    sampler = (mean, spread, slope, noise) if sampled else None
+    return Population(beta1, slope * beta1, alpha1, slope * alpha1, alpha3, y2, sampler)
 
 
 def moments(x: np.ndarray, y: np.ndarray) -> Population:

@@ -12,6 +12,7 @@ from sgdsde import _check
 from sgdsde._errors import ArgumentError, ModelError
 from sgdsde.equation._equation import Kernels
 from sgdsde.sgd.factors import read_factor
+from sgdsde.sgd.label_noise import collapsed
 
 __all__ = ["SGDEquation"]
 
@@ -106,6 +107,8 @@ class SGDEquation:
             made = self.model.compiled(self.factor.value if self.factor.kind == "native" else None)
             if self.factor.kind == "native":
                 kernels = Kernels(made.increment, made.correction, p, samples.data, work)
+                if problem.label_noise is not None and self.factor.value == "per-sample":
+                    kernels = collapsed(kernels, self.model, samples, samples.n // problem.drawn.n)
             else:
                 from sgdsde.equation.differences import no_correction
                 from sgdsde.sgd.explicit import constant_increment
@@ -120,7 +123,8 @@ class SGDEquation:
         if self.order == 2:
             from sgdsde.sgd.second_order import second_order
 
-            hessian = self.model.compiled().hessian if problem.n_samples else None
+            knows = samples.n > 0 and self.factor.kind != "function"  # whether p and data are the model's
+            hessian = self.model.compiled().hessian if knows else None
             eta, n = problem.learning_rate, problem.samples.n
             kernels = second_order(kernels, hessian, eta, self.dim, n)
         if problem.schedule is None:

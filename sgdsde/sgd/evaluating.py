@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sgdsde.models.model import Model, Samples
-from sgdsde.sgd.factors import leak, read_factor
+from sgdsde.sgd.factors import leak, lost_part, read_factor
 
 if TYPE_CHECKING:
     from sgdsde.sgd.validity import Validity
@@ -71,6 +71,18 @@ class Evaluations:
         """
         theta = self.model.check_theta(theta, one=True)
         return leak(self.factor(theta, factor), A, theta)
+
+    def factor_loss(self, theta: Any, factor: Any) -> float:
+        """Which part of Tr Σ another factor F lacks or adds, ‖Σ - FFᵀ‖/Tr Σ in the trace norm: 0 for an exact one.
+
+        Of a low-rank factor it is the sum of the eigenvalues left out over that of all.
+
+        Parameters
+        ----------
+        theta : (d,) array_like
+        factor : as in `sde`
+        """
+        return lost_part(self.factor(theta), self.factor(theta, factor))
 
     def validity(self, theta: Any, generators: Any = None) -> Validity:
         """Where the SDE can be trusted at θ, and how many steps a charge takes: see `sgd.validity.Validity`.

@@ -1,21 +1,24 @@
-"""Factors F of the gradient covariance, FFᵀ = Σ: the model's own, the two that need linear algebra, and the user's.
+"""Factors F of the gradient covariance, FFᵀ = Σ: the model's own, those that need linear algebra, and the user's.
 
 The law of the SDE depends on Σ alone, but a path, and what rounding does to a charge, depend on F: it should not leak
-along a symmetry, FᵀAθ = 0. `leak` measures it: per-sample and Gram 1e-16, Cholesky √jitter.
+along a symmetry, FᵀAθ = 0. `leak` measures it: per-sample, Gram and low rank 1e-16, Cholesky √jitter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numba.cloudpickle
 import numpy as np
 
 from sgdsde import _check
+from sgdsde._abi import AUXILIARY
 from sgdsde._errors import ArgumentError, ModelError, ShapeError
 
-__all__ = ["Factor", "cholesky", "gram", "leak", "read_factor"]
+__all__ = ["Factor", "LowRank", "cholesky", "gram", "leak", "low_rank", "lost_part", "read_factor"]
 
 JITTER = 1e-12
 MOST_JITTER = 1e-6
@@ -36,8 +39,13 @@ def read_factor(problem: Any, factor: Any) -> Factor:
     model = problem.model
     if factor is None:
         factor = model.factors[0]
+    if isinstance(factor, str) and factor == "low-rank":
+        factor = LowRank()
+    if isinstance(factor, LowRank):
+        name = "low-rank" if factor.rank is None else f"low-rank({factor.rank})"
+        return Factor(name, "function", _LowRankOf(problem, factor.rank))
     if isinstance(factor, str):
-        name = _check.choice("factor", factor, [*model.factors, "gram", "cholesky"])
+        name = _check.choice("factor", factor, [*model.factors, "gram", "cholesky", "low-rank"])
         if name in model.factors:
             return Factor(name, "native", name)
         return Factor(name, "function", getattr(_Roots(problem), name))
@@ -63,6 +71,42 @@ class _Roots:
 
     def cholesky(self, theta: np.ndarray) -> np.ndarray:
         return cholesky(self.problem.covariance(theta))
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """A factor with `rank` columns, that of the largest eigenvalues of Σ: ``problem.sde(LowRank(10))``.
+
+    FFᵀ is the best approximation of Σ of that rank, in every norm that depends on singular values alone: what it lacks
+    has the trace of the eigenvalues left out, and `problem.factor_loss` says which part of Tr Σ that is. Without a rank
+    it is min(d, N - 1), the largest that Σ can have, "low-rank" for short, and FFᵀ = Σ up to rounding.
+
+    Parameters
+    ----------
+    rank : int, optional
+        1..d.
+    """
+
+    rank: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.rank is not None:
+            object.__setattr__(self, "rank", _check.count("rank", self.rank))
+
+
+class _LowRankOf:
+    """The low-rank factor of a problem's Σ as a function of θ."""
+
+    def __init__(self, problem: Any, rank: int | None) -> None:
+        d, m = problem.model.dim, problem.model.noise(problem.model.factors[0], problem.samples)[0]
+        if rank is not None and rank > d:
+            raise ArgumentError(f"rank must be at most d = {d}, got {rank}")
+        self.problem = problem
+        self.rank = min(d, m - 1 if problem.n_samples else m) or 1 if rank is None else rank
+
+    def __call__(self, theta: np.ndarray) -> np.ndarray:
+        problem = self.problem
+        return low_rank(problem.model.factor(theta, problem.samples), self.rank)
 
 
 class _Checked:
@@ -98,6 +142,52 @@ def gram(G: np.ndarray) -> np.ndarray:
     keep = w > w.size * np.finfo(float).eps * w[-1]
     half = (G @ v[:, keep]) * w[keep] ** -0.25
     return half @ half.T
+
+
+def low_rank(G: np.ndarray, rank: int) -> np.ndarray:
+    """F (d, rank) with FFᵀ the part of Σ = GGᵀ of the `rank` largest eigenvalues.
+
+    From the eigenvectors u of the smaller one of GᵀG and GGᵀ, as G·(Gᵀu): so F has no columns outside the span of G,
+    and leaks along a symmetry no more than G does. Eigenvectors have no sign and turn among equal eigenvalues, which
+    would make F jump with θ. With U the eigenvectors and Λ the eigenvalues that are kept, F = UΛ^{1/2}·O, O the polar
+    part of UᵀΩ, Ω (d, rank) fixed random numbers, is a smooth function of Σ where the last eigenvalue that is kept and
+    the first that is not differ. Eigenvalues below m·eps of the largest are taken as zero. Costs min(d, m)³ + d·m·rank.
+    """
+    d, m = G.shape
+    if m <= d:
+        w, right = np.linalg.eigh(G.T @ G)
+    else:
+        w, left = np.linalg.eigh(G @ G.T)
+    kept = np.flatnonzero(w > max(d, m) * np.finfo(float).eps * max(w[-1], 0.0))[-rank:]
+    if kept.size == 0:
+        return np.zeros((d, rank))
+    root = np.sqrt(w[kept])
+    if m <= d:
+        half = G @ right[:, kept]
+    else:
+        half = G @ (G.T @ left[:, kept] / root)
+    u, _, v = np.linalg.svd((half / root).T @ _fixed(d, rank), full_matrices=False)
+    return half @ (u @ v)
+
+
+@lru_cache(maxsize=8)
+def _fixed(d: int, rank: int) -> np.ndarray:
+    """Ω."""
+    from sgdsde.random.stream import normals
+
+    return normals(0, 0, AUXILIARY, count=d * rank).reshape(d, rank)
+
+
+def lost_part(G: np.ndarray, F: np.ndarray) -> float:
+    """‖GGᵀ - FFᵀ‖/Tr GGᵀ, the norm that adds up the moduli of the eigenvalues; 0 where F is a factor of the same Σ."""
+    total = float(np.sum(G * G))
+    if total == 0.0:
+        return 0.0 if not F.any() else np.inf
+    both = np.concatenate([G, F], axis=1)
+    signs = np.concatenate([np.ones(G.shape[1]), -np.ones(F.shape[1])])
+    if both.shape[1] < both.shape[0]:
+        both = np.asarray(np.linalg.qr(both, mode="r"))
+    return float(np.abs(np.linalg.eigvalsh((both * signs) @ both.T)).sum()) / total
 
 
 def cholesky(sigma: np.ndarray) -> np.ndarray:

@@ -11,7 +11,9 @@ from sgdsde._errors import ArgumentError
 from sgdsde.models.model import Model
 from sgdsde.sgd import schedules
 from sgdsde.sgd.evaluating import Evaluations
+from sgdsde.sgd.label_noise import points, read_label_noise
 from sgdsde.sgd.optimizers import HeavyBall, Optimizer
+from sgdsde.sgd.population import read_data
 from sgdsde.sgd.schedules import Schedule
 from sgdsde.sgd.settings import check_sde, read_optimizer, read_sampling
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from sgdsde.run.solution import Solution
     from sgdsde.sgd.continuous import SGDEquation
     from sgdsde.sgd.discrete import SGDRecursion
+    from sgdsde.sgd.langevin import LangevinEquation
 
 __all__ = ["SGD"]
 
@@ -31,8 +34,10 @@ class SGD(Evaluations):
     model : Model
         Such as `models.DeepLinear([64, 10, 10])`.
     X, Y : array_like
-        Inputs (N, d_x) and targets (N, d_y), or (N,) where that is 1; finite. Copied, and promoted to float64. For
-        `models.Product` X may be a `Population`, without Y.
+        Inputs (N, d_x) and targets (N, d_y), or (N,) where that is 1; finite. Copied, and promoted to float64. Or X is
+        a law of the data, without Y: a `datasets.GaussianTeacher`, or for `models.Product` a `Population`. Discrete SGD
+        then draws fresh samples at each step, and means are closed forms of the law, or estimates where the model has
+        none (see `datasets.GaussianTeacher`).
     learning_rate : float or Schedule
         η > 0. Time is t = η·step; with a schedule (`schedules.cosine(…)`) it is t = Σ η_k, and `learning_rate`,
         `sigma2` and what follows from them are those of step 0: `at_step(k)` is the problem with the rate of step k.
@@ -48,6 +53,11 @@ class SGD(Evaluations):
         not independent, and the SDE, which has ρ, knows nothing of that.
     optimizer : HeavyBall, SVAG or Adam, optional
         What a step does with ĝ (`sgdsde.optimizers`); plain SGD without.
+    label_noise : float or (d_y,) array_like, optional
+        Standard deviation of fresh Gaussian noise on each label of a batch, in every step, for squared loss. Σ(θ), its
+        factors and the charge laws have it in closed form: they are over the samples with every label moved to d_y + 1
+        places, which `X`, `Y`, `per_sample_gradients` and the like then are. The constant that it adds to the mean
+        loss is not in `loss`. Not with all N samples in each batch.
 
     Raises
     ------
@@ -79,12 +89,12 @@ class SGD(Evaluations):
         replacement: bool = True,
         sampling: str | None = None,
         optimizer: Optimizer | None = None,
+        label_noise: Any = None,
     ) -> None:
         if not isinstance(model, Model):
             raise ArgumentError(f"model must be a model such as models.DeepLinear([64, 10, 10]), got {model!r}")
-        self.model = model
-        self.samples = model.samples(X, Y)
-        self._read(learning_rate, batch_size, gamma, replacement, sampling, optimizer)
+        self.model, self.drawn, self.law = read_data(model, X, Y)
+        self._read(learning_rate, batch_size, gamma, replacement, sampling, optimizer, label_noise)
 
     def _read(
         self,
@@ -94,33 +104,42 @@ class SGD(Evaluations):
         replacement: Any = True,
         sampling: Any = None,
         optimizer: Any = None,
+        label_noise: Any = None,
     ) -> None:
         self.schedule = schedules.read(learning_rate)
         first = float(learning_rate(0)) if isinstance(learning_rate, Schedule) else learning_rate
         self.learning_rate = _check.positive("learning_rate", first)
-        self.batch_size = _check.count("batch_size", batch_size, most=self.samples.n or None)
+        self.batch_size = _check.count("batch_size", batch_size, most=self.drawn.n if self.law is None else None)
         self.gamma = _check.number("gamma", gamma, least=0.0)
         self.sampling = read_sampling(sampling, _check.flag("replacement", replacement))
-        if not self.samples.n and not self.replacement:
-            raise ArgumentError("replacement must be True for a Population: it has no end, so no sample comes twice")
+        if self.law is not None and not self.replacement:
+            kind = type(self.law).__name__
+            raise ArgumentError(f"replacement must be True for a {kind}: it has no end, so no sample comes twice")
         self.optimizer = read_optimizer(optimizer, self.sampling)
+        self.label_noise = read_label_noise(label_noise, self.drawn, self.law)
+        self.samples = self.drawn
+        if self.label_noise is not None:
+            self.samples = points(self.model, self.drawn, self.label_noise, self.rho)
 
     def __repr__(self) -> str:
-        data = f"{self.samples.n} samples" if self.samples.n else repr(self.samples.X)
+        data = f"{self.drawn.n} samples" if self.law is None else repr(self.law)
         drawn = {"with replacement": "", "without replacement": ", replacement=False"}
         how = drawn.get(self.sampling, f", sampling={self.sampling!r}")
         how += "" if self.optimizer is None else f", optimizer={self.optimizer!r}"
+        how += "" if self.label_noise is None else f", label_noise={_short(self.label_noise)}"
         rate = f"{self.learning_rate:g}" if self.schedule is None else repr(self.schedule)
         numbers = f"learning_rate={rate}, batch_size={self.batch_size}, gamma={self.gamma:g}"
         return f"SGD({self.model!r}, {data}, {numbers}{how})"
 
     def __reduce__(self) -> Any:
-        return _rebuild, (self.model, self.samples.X, self.samples.Y, self._settings())
+        data = (self.drawn.X, self.drawn.Y) if self.law is None else (self.law, None)
+        return _rebuild, (self.model, *data, self._settings())
 
     def _settings(self) -> dict[str, Any]:
         rate = self.learning_rate if self.schedule is None else self.schedule
         settings = {"learning_rate": rate, "batch_size": self.batch_size, "gamma": self.gamma}
-        return settings | {"sampling": self.sampling, "optimizer": self.optimizer}
+        more = {"sampling": self.sampling, "optimizer": self.optimizer, "label_noise": self.label_noise}
+        return settings | more
 
     def replace(self, **changes: Any) -> SGD:
         """The same model and data with other numbers: ``problem.replace(learning_rate=0.01)``."""
@@ -143,18 +162,18 @@ class SGD(Evaluations):
 
     @property
     def X(self) -> Any:
-        """Inputs as the model reads them; the `Population` where there is one."""
+        """Inputs of the samples that means are over; a law that stands in their place."""
         return self.samples.X
 
     @property
     def Y(self) -> Any:
-        """Targets as the model reads them; None for a `Population`."""
+        """Targets of the samples that means are over; None for a law that stands in their place."""
         return self.samples.Y
 
     @property
     def n_samples(self) -> int | None:
-        """N; None for a `Population`."""
-        return self.samples.n or None
+        """N; None where a law of the data stands in place of samples."""
+        return self.drawn.n or None
 
     @property
     def sigma2(self) -> float:
@@ -178,7 +197,7 @@ class SGD(Evaluations):
     @property
     def rho(self) -> float:
         """ρ, by which the covariance of ĝ is smaller without replacement: (N - S)/(N - 1); 1 with replacement."""
-        n = self.samples.n
+        n = self.drawn.n
         if self.replacement:
             return 1.0
         return (n - self.batch_size) / (n - 1) if n > 1 else 0.0
@@ -187,6 +206,10 @@ class SGD(Evaluations):
     def noise_scale(self) -> float:
         """σ²ρ: the covariance of the SDE's noise is 2σ²ρΣ."""
         return self.sigma2 * self.rho
+
+    def loss(self, theta: Any) -> Any:
+        """L(θ), the mean loss without weight decay: shape (...) for θ of shape (..., d), a float for one θ."""
+        return self.model.loss(theta, self.drawn)
 
     # --- dynamics -----------------------------------------------------------------------------------------------------
 
@@ -198,8 +221,10 @@ class SGD(Evaluations):
         factor : str, (d, m) array_like or callable, optional
             G. By default the model's own: "per-sample" is matrix-free, m = N; "rank-one" (`Product`), m = 1. "gram":
             the symmetric square root Σ^{1/2} from the N × N Gram matrix, m = d. "cholesky": with a relative jitter of
-            1e-12, m = d. An array (d, m) is a constant G, a function θ -> (d, m) any other. All are multiplied by
-            √(2σ²ρ). "gram", "cholesky" and functions are evaluated in Python, at each step of each path.
+            1e-12, m = d. "low-rank": from the eigenvalues of the Gram matrix, m = min(d, N - 1), or `sgd.LowRank(r)`
+            with m = r and an error that `factor_loss` states. An array (d, m) is a constant G, a function θ -> (d, m)
+            any other. All are multiplied by √(2σ²ρ). "gram", "cholesky", "low-rank" and functions are evaluated in
+            Python, at each step of each path.
         order : {1, 2}
             2 adds -(η/4)∇‖∇L_γ‖², L_γ = L + γ‖θ‖², to the drift: expectations of smooth functions are then those of SGD
             up to O(η²) in place of O(η) at any fixed time (Q. Li, C. Tai, W. E, JMLR 20 (2019) 40, theorem 9). It costs
@@ -210,6 +235,22 @@ class SGD(Evaluations):
 
         check_sde(self, order)
         return SGDEquation(self, factor, order)
+
+    def langevin(self, s: float) -> LangevinEquation:
+        """The Langevin equation dθ = -∇(L + γ‖θ‖²)dt + s dW, noise the same in every direction, for `solve`.
+
+        What SGD would be if its noise knew nothing of the model. It does not keep to the level sets of a charge: dC has
+        the martingale 2s θᵀA dW, and d⟨C⟩/dt = -4γ⟨C⟩ + s² Tr A, so that without decay and with Tr A = 0 the mean stays
+        and ⟨C²⟩ grows at the rate 4s²⟨‖Aθ‖²⟩: C diffuses along the valley where SGD's law contracts it.
+
+        Parameters
+        ----------
+        s : float
+            >= 0; the covariance of the noise is s²·I·dt.
+        """
+        from sgdsde.sgd.langevin import LangevinEquation
+
+        return LangevinEquation(self, s)
 
     def recursion(self) -> SGDRecursion:
         """Discrete SGD as the engine runs it: an equation of calculus "discrete", with the scheme in `.scheme`."""
@@ -285,6 +326,11 @@ checkpoint_every, block_size, chunk_steps
             block_size=block_size,
             chunk_steps=chunk_steps,
         )
+
+
+def _short(std: Any) -> str:
+    same = bool((std == std[0]).all())
+    return f"{std[0]:g}" if same else f"[{', '.join(f'{one:g}' for one in std)}]"
 
 
 def _rebuild(model: Any, X: Any, Y: Any, settings: dict[str, Any]) -> SGD:

@@ -7,7 +7,7 @@ import pytest
 
 import sgdsde as sg
 from sgdsde._errors import ArgumentError, ModelError, ShapeError
-from sgdsde.models import DeepLinear, Product, uw_gauss, uw_label
+from sgdsde.models import DeepLinear, Population, Product, uw_gauss, uw_label
 from sgdsde.sgd.factors import cholesky, gram
 
 THETA = np.random.default_rng(7).standard_normal(10)
@@ -119,8 +119,9 @@ def test_the_rank_one_factor_of_a_population():
         assert problem.gradient([u, w]) == pytest.approx((u * w - 0.7) * np.array([w, u]), rel=1e-12)
         with pytest.raises(ModelError, match="need samples"):
             problem.sde("per-sample")
+        bare = sg.SGD(Product(), Population(*list(vars(law).values())[:6]), learning_rate=0.02)
         with pytest.raises(ModelError, match=r"discrete SGD draws samples.*run problem.sde\(\)"):
-            problem.run([u, w], 10)
+            bare.run([u, w], 10)
 
 
 def test_the_gram_root_of_nothing_and_of_rank_one():
@@ -133,7 +134,7 @@ def test_the_gram_root_of_nothing_and_of_rank_one():
 
 def test_wrong_factors_are_refused(make_problem):
     problem = make_problem()
-    with pytest.raises(ArgumentError, match="factor must be one of 'per-sample', 'gram', 'cholesky', got 'sqrt'"):
+    with pytest.raises(ArgumentError, match="factor must be one of 'per-sample', 'gram', 'cholesky', 'low-rank', got 'sqrt'"):
         problem.sde("sqrt")
     with pytest.raises(ShapeError, match=r"factor must have shape \(10, m\)"):
         problem.sde(np.ones((9, 2)))

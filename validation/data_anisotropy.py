@@ -116,8 +116,8 @@ def draw(figure: Any, data: dict[str, Any]) -> None:
 CLAIM = Claim(
     name="data-anisotropy",
     statement="the covariances of inputs and labels decide how SGD shares the norm between two linear layers",
-    source="Ziyin et al. 2024, arXiv 2402.07193, matrix factorisation with label noise, norms against φ_x; closed form "
-    "Tr Σ_ε·WΣ_xWᵀ = Tr Σ_x·UᵀΣ_εU derived in the docs",
+    source="Ziyin et al. 2024, arXiv 2402.07193, matrix factorisation with label noise, norms against φ_x; closed "
+    "form Tr Σ_ε·WΣ_xWᵀ = Tr Σ_x·UᵀΣ_εU derived in the docs",
     quick={
         **{"d": 4, "phi": [0.2, 1.0, 5.0], "controls at": 5.0, "η·Tr H": 0.1, "lifetimes": 15.0, "paths": 4},
         **{"γ / 2σ²a": 1.0, "γ / 2σ²a, wrong": 4.0},
@@ -129,13 +129,14 @@ CLAIM = Claim(
     run=run,
     draw=draw,
     paper="Ziyin et al. 2024, noise equilibrium",
-    could_fail="SGD could keep the ratio it starts with, as gradient descent without decay does, or go to 1 for every "
-    "φ, as gradient descent with decay does; or to the ratio of the covariances without their traces.",
+    could_fail="SGD could keep the ratio it starts with, as gradient descent without decay does, or go to 1 for "
+    "every φ, as gradient descent with decay does; or to the ratio of the covariances without their traces.",
     holds="Two linear layers, any covariances, labels with noise of their own, small η·Tr H; with weight decay too, "
     "with the covariances γ + 2σ²aΣ_x and γ + 2σ²bΣ_ε and the product UW that decay leaves.",
     fails_where="Without label noise the gradients of all samples vanish on UW = V and every ratio is at rest. The "
     "printed form without traces holds for Tr Σ_x = Tr Σ_ε alone.",
-    doubts="The abstract prints WΣ_xWᵀ = UᵀΣ_εU. Then more label noise would shift norm from U to W, but Σ(θ) and the "
-    "equilibrium cannot depend on its size where there is no decay; with covariances over their traces both agree.",
+    doubts="The abstract prints WΣ_xWᵀ = UᵀΣ_εU. Then more label noise would shift norm from U to W, but Σ(θ) and "
+    "the equilibrium cannot depend on its size where there is no decay; with covariances over their traces both "
+    "agree.",
     caption="Left: the ratio of the norms along SGD from UᵀU = WWᵀ. Right: late in the run against φ.",
 )

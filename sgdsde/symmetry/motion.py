@@ -132,4 +132,5 @@ class MotionTrack:
             rows = np.moveaxis(np.asarray(solution.tracked[found[0]]), -1, 0)
         except SgdsdeError as error:
             raise ArgumentError(f"solution must keep its paths for the motion along them: {error}") from None
-        return Motion(*rows[:4], dict(zip(self.generators, rows[4:])))
+        a, b, c, d = rows[:4]
+        return Motion(a, b, c, d, dict(zip(self.generators, rows[4:])))

@@ -1,0 +1,200 @@
+"""Linear actions (V, U) ↦ (gV, Uπ(g)⁻¹) of a group on a hidden layer, where σ(gz) = π(g)σ(z); their charges Q_M."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import expm
+
+from sgdsde import _check
+from sgdsde._errors import ArgumentError, ShapeError
+from sgdsde.algebra import Generator
+from sgdsde.algebra.block import Block, Zero
+from sgdsde.algebra.sandwich import Sandwich
+from sgdsde.symmetry.noether_activations import units_of
+
+__all__ = ["LayerAction"]
+
+EPS = float(np.finfo(float).eps)
+GROUPS = {
+    "linear": "every invertible g, π(g) = g: linear units",
+    "homogeneous": "diagonal g > 0, π(g) = g^α: units of degree α",
+    "radial": "orthogonal g, π(g) = g: σ(z) = z f(|z|)",
+}
+
+
+class LayerAction:
+    """g·θ: V ↦ gV, U ↦ Uπ(g)⁻¹ on a hidden layer l, V = W_l with its bias, U = W_{l+1}. Every loss keeps its value.
+
+    Source: Zhao, Ganev, Walters, Yu, Dehmamy 2023 (arXiv 2210.17216). The generator of M is (MV, -U dπ(M)), and its
+    charge, for symmetric M,
+
+        Q_M = Tr[VVᵀM] - Tr[UᵀU dπ(M)],
+
+    is θᵀAθ of `Charge`, A the generator. For antisymmetric M it is zero, and what is left is `angular_momentum`.
+
+    Parameters
+    ----------
+    model : Model
+        With matrices W1, W2, … and, if it has one, an `activation`.
+    layer : int
+        l >= 1.
+    group : {"linear", "homogeneous", "radial"}, optional
+        Which g, and which π; by default what suits the units of the model: "linear" for `DeepLinear`, "homogeneous"
+        for ReLU and leaky ReLU, "radial" for `RadialNetwork` and `ScaleInvariant`.
+    alpha : float
+        Degree of a homogeneous activation.
+
+    Examples
+    --------
+    >>> from sgdsde.models import DeepLinear
+    >>> action = LayerAction(DeepLinear([1, 2, 1]))
+    >>> action.act([[2.0, 0.0], [0.0, 1.0]], [3.0, 1.0, 4.0, 5.0])
+    array([6., 1., 2., 5.])
+    """
+
+    def __init__(self, model: Any, layer: int = 1, group: str | None = None, alpha: float = 1.0) -> None:
+        self.layer = _check.count("layer", layer)
+        below, above = f"W{self.layer}", f"W{self.layer + 1}"
+        shapes = getattr(model, "shapes", {})
+        if not (hasattr(model, "unflatten") and below in shapes and above in shapes):
+            raise ArgumentError(f"layer must be a hidden layer with matrices {below} and {above}, got {model!r}")
+        known = units_of(model)
+        suits = {"identity": "linear", "relu": "homogeneous", "leaky_relu": "homogeneous"}
+        suits |= {"radial": "radial", "scale-invariant": "radial"}
+        if group is None:
+            group = suits.get(str(known))
+            if group is None:
+                raise ArgumentError(
+                    f"group must be given for activation {known!r}: "
+                    + "; ".join(f"{name!r} ({what})" for name, what in GROUPS.items())
+                )
+        self.group = _check.choice("group", group, GROUPS)
+        if known is not None and known != "identity" and suits.get(known) != self.group:
+            raise ArgumentError(f"group must be one that {known!r} units commute with, got {self.group!r}")
+        self.alpha = _check.positive("alpha", alpha) if self.group == "homogeneous" else 1.0
+        self.model, self.dim, self.width = model, int(model.dim), int(shapes[below][0])
+
+    def __repr__(self) -> str:
+        return f"LayerAction({self.model!r}, layer={self.layer}, group={self.group!r})"
+
+    # --- the group ----------------------------------------------------------------------------------------------------
+
+    def element(self, g: Any) -> np.ndarray:
+        """g (h, h), checked to be of the group."""
+        g = _check.array("g", g, (self.width, self.width))
+        if self.group == "homogeneous" and (np.any(g != np.diag(np.diagonal(g))) or np.diagonal(g).min() <= 0):
+            raise ArgumentError("g must be diagonal with positive entries for homogeneous units")
+        if self.group == "radial" and np.abs(g @ g.T - np.eye(self.width)).max() > 1e-12:
+            raise ArgumentError("g must be orthogonal for radial units")
+        if self.group == "linear" and np.linalg.cond(g) > 1.0 / EPS:
+            raise ArgumentError("g must be invertible")
+        return g
+
+    def algebra(self, M: Any) -> np.ndarray:
+        """M (h, h), checked to generate elements of the group."""
+        M = _check.array("M", M, (self.width, self.width))
+        if self.group == "homogeneous" and np.any(M != np.diag(np.diagonal(M))):
+            raise ArgumentError("M must be diagonal for homogeneous units")
+        if self.group == "radial" and np.abs(M + M.T).max(initial=0.0) > 64 * EPS * np.abs(M).max(initial=0.0):
+            raise ArgumentError("M must be antisymmetric for radial units")
+        return M
+
+    def act(self, g: Any, theta: Any) -> np.ndarray:
+        """g·θ for θ (..., d)."""
+        g = self.element(g)
+        return self._moved(theta, g, g, float(self.alpha))
+
+    def generator(self, M: Any, name: str = "") -> Generator:
+        """The `Generator` of M: V ↦ MV, U ↦ -U dπ(M)."""
+        M = self.algebra(M)
+        blocks: list[Block] = []
+        for array, shape in self.model.shapes.items():
+            size = int(np.prod(shape))
+            grid = shape if len(shape) == 2 else (size, 1)
+            if array in (f"W{self.layer}", f"b{self.layer}"):
+                blocks.append(Sandwich(grid, M, None) if M.any() else Zero(size))
+            elif array == f"W{self.layer + 1}":
+                blocks.append(Sandwich(grid, None, -self.alpha * M) if M.any() else Zero(size))
+            else:
+                blocks.append(Zero(size))
+        return Generator.blocks(blocks, name)
+
+    def infinitesimal(self, M: Any, theta: Any) -> np.ndarray:
+        """M·θ = d/dλ e^{λM}·θ at λ = 0, (..., d): orthogonal to the gradient of every sample."""
+        return self.generator(M).apply(theta)
+
+    def orbit(self, M: Any, lams: Any, theta: Any) -> np.ndarray:
+        """e^{λM}·θ for each λ of `lams` (k,): (k, d): points of one loss with other gradients and curvature."""
+        M, lams = self.algebra(M), _check.array("lams", lams, ("k",))
+        theta = _check.array("theta", theta, (self.dim,))
+        points = []
+        for lam in lams:
+            g = expm(lam * M)
+            points.append(self._moved(theta, g, expm(-self.alpha * lam * M), None))
+        return np.array(points).reshape(-1, self.dim)
+
+    # --- charges ------------------------------------------------------------------------------------------------------
+
+    def charge(self, M: Any, theta: Any) -> Any:
+        """Q_M = Tr[VVᵀM] - Tr[UᵀU dπ(M)], shape (...); M enters by its symmetric part."""
+        M = _check.array("M", M, (self.width, self.width))
+        if self.group != "radial":  # there all M are antisymmetric, and Q_M of any M is shown to be no charge
+            self.algebra(M)
+        return self._pair(theta, M, self.alpha * M)
+
+    def charge_after(self, g: Any, M: Any, theta: Any) -> Any:
+        """Q_M(g·θ) = Tr[VVᵀ gᵀMg] - Tr[UᵀU π(g)⁻¹dπ(M)π(g)⁻ᵀ], shape (...), from θ itself.
+
+        The two matrices are different ones. Zhao et al. 2023 print Q_M(g·θ) = Q_{gᵀMg}(θ), with one matrix for both;
+        that holds for orthogonal g alone, where g⁻¹ = gᵀ.
+        """
+        g, M = self.element(g), _check.array("M", M, (self.width, self.width))
+        back = self._power_inverse(g)
+        return self._pair(theta, g.T @ M @ g, self.alpha * back @ M @ back.T)
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _power_inverse(self, g: np.ndarray) -> np.ndarray:
+        """π(g)⁻¹."""
+        if self.group == "homogeneous":
+            return np.diag(np.diagonal(g) ** -self.alpha)
+        return g.T if self.group == "radial" else np.linalg.inv(g)
+
+    def _arrays(self, theta: Any) -> tuple[np.ndarray, np.ndarray]:
+        theta = _check.array("theta", theta, finite=False)
+        if theta.ndim == 0 or theta.shape[-1] != self.dim:
+            raise ShapeError(f"theta must have shape (..., {self.dim}), got {theta.shape}")
+        arrays = self.model.unflatten(theta)
+        v = arrays[f"W{self.layer}"]
+        if f"b{self.layer}" in arrays:
+            v = np.concatenate([v, arrays[f"b{self.layer}"][..., None]], axis=-1)
+        return v, arrays[f"W{self.layer + 1}"]
+
+    def _pair(self, theta: Any, below: np.ndarray, above: np.ndarray) -> Any:
+        v, u = self._arrays(theta)
+        value = np.einsum("...ia,ij,...ja->...", v, below, v) - np.einsum("...ai,ij,...aj->...", u, above, u)
+        return float(value) if np.ndim(value) == 0 else value
+
+    def _moved(self, theta: Any, g: np.ndarray, back: np.ndarray, power: float | None) -> np.ndarray:
+        """V ↦ gV and U ↦ U·back, or Uπ(g)⁻¹ by a solve where `power` is given."""
+        theta = np.array(_check.array("theta", theta, finite=False))
+        self._arrays(theta)
+        for name, at in self.model.places().items():
+            shape = self.model.shapes[name]
+            part = theta[..., at].reshape(*theta.shape[:-1], *shape)
+            if name == f"W{self.layer}":
+                part = g @ part
+            elif name == f"b{self.layer}":
+                part = part @ g.T
+            elif name != f"W{self.layer + 1}":
+                continue
+            elif power is None:
+                part = part @ back
+            elif self.group == "linear":
+                part = np.swapaxes(np.linalg.solve(g.T, np.swapaxes(part, -1, -2)), -1, -2)
+            else:
+                part = part @ self._power_inverse(g)
+            theta[..., at] = part.reshape(*theta.shape[:-1], -1)
+        return theta

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sgdsde import _check
-from sgdsde._errors import ModelError, ShapeError
+from sgdsde._errors import ArgumentError, ModelError, ShapeError
 from sgdsde.algebra import Diagonal, Generator
 from sgdsde.models.charge_rows import CHARGE_ROWS
 from sgdsde.models.mlp_symmetry import Made
@@ -195,7 +195,7 @@ class DiagonalLinear(Model):
         """
         up, down = (_check.count(name, k, most=self.depth) for name, k in (("up", up), ("down", down)))
         if up == down:
-            raise ShapeError(f"up and down must be two factors, got {up} twice")
+            raise ArgumentError(f"up and down must be two factors, got {up} twice")
         at = () if unit is None else tuple(np.atleast_1d(unit))
         shape = self.shapes["W1"]
         if at and len(at) != len(shape):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from itertools import combinations
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -15,21 +15,47 @@ from sgdsde.algebra import Generator
 from sgdsde.algebra.block import Block, Zero
 from sgdsde.algebra.sandwich import Sandwich
 
-__all__ = ["generator", "multiples", "rotations"]
+__all__ = ["Symmetries", "generator", "multiples"]
 
 
-def rotations(model: Any) -> dict[str, Callable[[], Generator]]:
-    """Name -> maker of the rotation in the plane of units i < j of each hidden layer: h(h - 1)/2 for h units.
+class Symmetries(Mapping[str, Generator]):
+    """Generators by name: some of a model's own, then the rotation in the plane of units i < j of each hidden layer.
 
-    "rotation(i,j)" for one hidden layer, "layer1:rotation(i,j)", … for more.
+    Each is made when it is looked up: a layer of h units has h(h - 1)/2 planes, "rotation(i,j)" for one hidden layer,
+    "layer1:rotation(i,j)", … for more.
     """
-    makers: dict[str, Callable[[], Generator]] = {}
-    for layer in range(1, model.depth):
-        head = "" if model.depth == 2 else f"layer{layer}:"
-        for i, j in combinations(range(model.dims[layer]), 2):
-            name = f"{head}rotation({i},{j})"
-            makers[name] = partial(_plane, model, i, j, layer, name)
-    return makers
+
+    def __init__(self, model: Any, own: dict[str, Callable[[], Generator]]) -> None:
+        self._model, self._own = model, own
+
+    def __getitem__(self, name: str) -> Generator:
+        if name in self._own:
+            return self._own[name]()
+        found = re.fullmatch(r"(?:layer([1-9]\d*):)?rotation\((\d+),(\d+)\)", name)
+        if not found:
+            raise KeyError(name)
+        layer, i, j = int(found[1] or 1), int(found[2]), int(found[3])
+        if not layer < self._model.depth or not i < j < self._model.dims[layer] or name != self._name(layer, i, j):
+            raise KeyError(name)
+        B = np.zeros((self._model.dims[layer], self._model.dims[layer]))
+        B[i, j], B[j, i] = 1.0, -1.0
+        return _make(self._model, B, layer, name)
+
+    def _name(self, layer: int, i: int, j: int) -> str:
+        return f"{'' if self._model.depth == 2 else f'layer{layer}:'}rotation({i},{j})"
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._own
+        for layer in range(1, self._model.depth):
+            for i, j in combinations(range(self._model.dims[layer]), 2):
+                yield self._name(layer, i, j)
+
+    def __len__(self) -> int:
+        return len(self._own) + sum(h * (h - 1) // 2 for h in self._model.dims[1:-1])
+
+    def __repr__(self) -> str:
+        names = list(islice(self, 7))
+        return f"<{len(self)} symmetries: {', '.join(names[:6])}{', …' if len(names) > 6 else ''}>"
 
 
 def generator(model: Any, B: Any, layer: int, name: str) -> Generator:
@@ -43,12 +69,6 @@ def generator(model: Any, B: Any, layer: int, name: str) -> Generator:
         raise ShapeError(f"B must have shape ({n}, {n}) for hidden layer {layer} of {model!r}, got {B.shape}")
     if not np.array_equal(B, -B.T):
         raise ArgumentError(f"B must be antisymmetric: {type(model).__name__} keeps its loss under rotations alone")
-    return _make(model, B, layer, name)
-
-
-def _plane(model: Any, i: int, j: int, layer: int, name: str) -> Generator:
-    B = np.zeros((model.dims[layer], model.dims[layer]))
-    B[i, j], B[j, i] = 1.0, -1.0
     return _make(model, B, layer, name)
 
 

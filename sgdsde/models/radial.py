@@ -15,7 +15,6 @@ from sgdsde.algebra import Generator
 from sgdsde.models import hidden_rotations
 from sgdsde.models.charge_rows import CHARGE_ROWS
 from sgdsde.models.losses import Loss, read_loss
-from sgdsde.models.mlp_symmetry import Made
 from sgdsde.models.model import Compiled, Model, Samples
 from sgdsde.models.packing import pack
 from sgdsde.models.widths import read_widths
@@ -155,7 +154,7 @@ class RadialNetwork(Model):
             for layer in range(1, self.depth):
                 name = f"W{layer}/W{layer + 1}"
                 makers[name] = partial(self._rescaling, layer, name)
-        return Made({**makers, **hidden_rotations.rotations(self)})
+        return hidden_rotations.Symmetries(self, makers)
 
     def generator(self, B: Any, layer: int = 1, name: str = "") -> Generator:
         """The rotation W_l ↦ -B W_l, b_l ↦ -B b_l, W_{l+1} ↦ W_{l+1} B of hidden layer l.

@@ -15,7 +15,6 @@ from sgdsde.algebra import Generator, scaling
 from sgdsde.models import hidden_rotations
 from sgdsde.models.charge_rows import CHARGE_ROWS
 from sgdsde.models.deep_linear import DeepLinear
-from sgdsde.models.mlp_symmetry import Made
 from sgdsde.models.model import Compiled, Model, Samples
 from sgdsde.models.packing import pack
 from sgdsde.models.widths import read_widths
@@ -114,7 +113,7 @@ class ScaleInvariant(Model):
         makers: dict[str, Callable[[], Generator]] = {"scaling": partial(scaling, self.dim)}
         if self.norm == "layers":
             makers = {name: partial(scaling, self.dim, at, name) for name, at in self.places().items()}
-        return Made({**makers, **hidden_rotations.rotations(self)})
+        return hidden_rotations.Symmetries(self, makers)
 
     def generator(self, B: Any, layer: int = 1, name: str = "") -> Generator:
         """The rotation W_l ↦ -B W_l, W_{l+1} ↦ W_{l+1} B of hidden layer l, for an antisymmetric B (n_l, n_l)."""

@@ -47,6 +47,36 @@ def batch_steps(problem, theta, batches):
     return x.T
 
 
+def aux_steps(problem, theta, aux):
+    """The states after one step from θ, one for each row of numbers that the step is made of (k, rows), (k, d)."""
+    recursion = problem.recursion()
+    scheme, kernels = recursion.scheme, recursion.kernels()
+    k, h = len(aux), problem.learning_rate * (1.0 if problem.optimizer is None else problem.optimizer.pace)
+    start = theta if problem.optimizer is None else problem.optimizer.start(theta)
+    x = np.ascontiguousarray(np.tile(start[:, None], (1, k)))
+    data = np.concatenate([kernels.data, scheme.prepare(recursion, kernels, 0.0, start, h)])
+    fixed, per_path = scheme.work(theta.size, 0)
+    scheme.step(
+        kernels.increment, kernels.correction, x, np.zeros(k), np.full(k, h), np.zeros((0, k)),
+        np.ascontiguousarray(np.asarray(aux, dtype=float).T), np.zeros(2 * k, np.int64),
+        np.full(fixed + per_path * k, np.nan), kernels.p, data,
+    )  # fmt: skip
+    return x.T[:, : theta.size]
+
+
+def nodes(n, points=3):
+    """Gauss and Hermite's nodes (points**n, n) and weights for n normal numbers: exact up to degree 2·points - 1."""
+    z, w = np.polynomial.hermite_e.hermegauss(points)
+    grid = np.array(list(itertools.product(z, repeat=n)))
+    return grid, np.array([np.prod(one) for one in itertools.product(w / w.sum(), repeat=n)])
+
+
+def weighted_moments(rows, weights):
+    """Mean (d,) and covariance (d, d)."""
+    mean = weights @ rows
+    return mean, (rows - mean).T @ ((rows - mean) * weights[:, None])
+
+
 def all_batches(problem):
     """Every batch the problem can draw, each with the same probability."""
     n, size = problem.n_samples, problem.batch_size
@@ -69,4 +99,11 @@ def sde_steps(problem, theta, h, v, factor=None):
 
 @pytest.fixture
 def tools():
-    return {"batch_steps": batch_steps, "all_batches": all_batches, "sde_steps": sde_steps}
+    return {
+        "batch_steps": batch_steps,
+        "all_batches": all_batches,
+        "sde_steps": sde_steps,
+        "aux_steps": aux_steps,
+        "nodes": nodes,
+        "weighted_moments": weighted_moments,
+    }

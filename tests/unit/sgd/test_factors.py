@@ -134,7 +134,7 @@ def test_the_gram_root_of_nothing_and_of_rank_one():
 
 def test_wrong_factors_are_refused(make_problem):
     problem = make_problem()
-    with pytest.raises(ArgumentError, match="factor must be one of 'per-sample', 'gram', 'cholesky', 'low-rank', got 'sqrt'"):
+    with pytest.raises(ArgumentError, match="factor must be one of 'per-sample', 'gram', 'cholesky', 'low-rank'"):
         problem.sde("sqrt")
     with pytest.raises(ShapeError, match=r"factor must have shape \(10, m\)"):
         problem.sde(np.ones((9, 2)))

@@ -208,14 +208,13 @@ def _rows(group: Sequence[tuple[int, Check]], many: bool) -> str:
         word, colour = _table.verdict(check), "bad"
         if check.good:
             colour = "must" if check.control or check.limit else "good"
-        share = f"{check.share:.2f}" if np.isfinite(check.share) else ""
-        error = f" ± {check.error:.1g}" if check.how.endswith("standard errors") else ""
+        error = f" ± {check.error:.1g}" if check.how.endswith("errors") else ""
         cells = [
             *([("Seed", "n", str(seed))] if many else []),
             ("Measured", "n", number(check.measured) + error),
             ("Predicted", "n", "" if check.how.startswith("at ") else number(check.predicted)),
             ("Allowed", "", escape(check.how)),
-            ("Of allowed", "n", share),
+            ("Of allowed", "n", _table.of_allowed(check).replace(">", "&gt;")),
             ("Verdict", f"verdict {colour}", word),
         ]
         told = "".join(f'<td class="{c}" data-label="{label}">{text}</td>' for label, c, text in cells)

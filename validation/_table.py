@@ -21,9 +21,16 @@ def verdict(check: Check) -> str:
     return "does not hold here, as it must" if check.limit else "ok"
 
 
+def of_allowed(check: Check) -> str:
+    """The share in words: two digits, nothing where it is not known."""
+    if not np.isfinite(check.share):
+        return ""
+    return f"{check.share:.2f}" if check.share < 1000 else "> 1000"
+
+
 def row(check: Check) -> str:
     kind = "control: " if check.control else "limit: " if check.limit else ""
-    share = f"{check.share:10.2f}" if np.isfinite(check.share) else f"{'':>10}"
+    share = f"{of_allowed(check):>10}"
     numbers = f"{check.measured:12.5g} {check.predicted:12.5g} {check.error:10.2g} {share}"
     return f"  {kind + check.name:<66} {numbers}  {verdict(check)}"
 

@@ -52,7 +52,7 @@ def statistical(
 ) -> Check:
     """Within `SIGMAS` standard errors. A value that is not finite never passes."""
     passed = bool(np.isfinite(measured) and stderr > 0 and abs(measured - predicted) <= SIGMAS * stderr)
-    how = f"within {SIGMAS:g} standard errors"
+    how = f"{SIGMAS:g} standard errors"
     return Check(name, float(measured), float(predicted), float(stderr), passed, control, how, limit, SIGMAS * stderr)
 
 

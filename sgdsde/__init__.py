@@ -60,6 +60,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers; tests/smoke/te
     from sgdsde.symmetry import (
         Charge as Charge,
         ChargeLaw as ChargeLaw,
+        NoetherCharge as NoetherCharge,
         OrbitProjection as OrbitProjection,
         check_symmetry as check_symmetry,
         decompose as decompose,
@@ -102,6 +103,7 @@ _NAMES = {  # public name -> module that holds it; a module that holds itself is
     "translation": "sgdsde.algebra",
     "Charge": "sgdsde.symmetry",
     "ChargeLaw": "sgdsde.symmetry",
+    "NoetherCharge": "sgdsde.symmetry",
     "OrbitProjection": "sgdsde.symmetry",
     "check_symmetry": "sgdsde.symmetry",
     "discover_symmetries": "sgdsde.symmetry",

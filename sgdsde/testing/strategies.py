@@ -17,7 +17,8 @@ import numpy as np
 
 from sgdsde._errors import ArgumentError
 from sgdsde.algebra import Generator
-from sgdsde.models import DeepLinear, Model, Population, Product
+from sgdsde.models import MLP, DeepLinear, DiagonalLinear, Model, Population, Product, RadialNetwork, ScaleInvariant
+from sgdsde.models.losses import squared
 from sgdsde.sgd import SGD
 
 try:
@@ -80,15 +81,19 @@ def models(draw: Any, depths: tuple[int, ...] = (2, 3, 4), products: bool = True
 
 @st.composite
 def data(draw: Any, model: Model, min_samples: int = 1, max_samples: int = MOST_SAMPLES) -> tuple[Any, Any]:
-    """X (N, n_in) and Y (N, n_out) for a `DeepLinear` or a `Product`; for another model write a strategy of its own."""
-    if isinstance(model, DeepLinear):
+    """X (N, n_in) and Y (N, n_out) for a model of this package with the squared loss; for another write a strategy."""
+    if isinstance(model, (DeepLinear, MLP, RadialNetwork, ScaleInvariant)) and _squared(model):
         n_in, n_out = model.dims[0], model.dims[-1]
-    elif isinstance(model, Product):
-        n_in = n_out = 1
+    elif isinstance(model, (Product, DiagonalLinear)):
+        n_in, n_out = getattr(model, "n_inputs", 1), 1
     else:
         raise ArgumentError(f"data must be given for {model!r}: a strategy of pairs (X, Y)")
     n = draw(st.integers(min_samples, max_samples))
     return draw(numbers((n, n_in))), draw(numbers((n, n_out)))
+
+
+def _squared(model: Any) -> bool:
+    return getattr(model, "loss_function", squared) is squared
 
 
 _data_of = data  # `problems` has an argument of that name
@@ -156,13 +161,16 @@ def symmetric_matrices(draw: Any, n: int) -> np.ndarray:
 def generators(draw: Any, model: Model, dense: Any = None) -> Generator:
     """Symmetric generators of a model's symmetry, not zero: structured, or the same as a dense matrix.
 
-    For a `DeepLinear`: of any symmetric B at each hidden layer, added up. For others: sums of `model.symmetries()`.
+    For a `DeepLinear`: of any symmetric B at each hidden layer, added up. For others: sums of the symmetric ones among
+    `model.symmetries()`.
     """
     if isinstance(model, DeepLinear):
         used = draw(st.sets(st.integers(1, model.depth - 1), min_size=1))
         parts = [model.generator(draw(symmetric_matrices(model.dims[layer])), layer) for layer in sorted(used)]
     else:
-        known = list(model.symmetries().values())
+        known = [a for a in model.symmetries().values() if a.is_symmetric]
+        if not known:
+            raise ArgumentError(f"model must declare a symmetric generator, got {model!r}")
         factors = draw(numbers(len(known)).filter(np.any))
         parts = [float(c) * a for c, a in zip(factors, known, strict=True) if c]
     total = parts[0]

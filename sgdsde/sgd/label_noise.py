@@ -74,15 +74,14 @@ def points(model: Model, samples: Samples, std: np.ndarray, rho: float) -> Sampl
             "batch_size must be less than N with label_noise, or replacement True: with all samples in every batch the "
             "noise of labels is all there is, which is no multiple of ρ = 0"
         )
+    check_linear(model, samples)
     moves = sigma_points(std / np.sqrt(rho))
     n, k = samples.n, len(moves)
     size = 8.0 * k * samples.data.size
     refuse_more_than_half(2.0 * size, f"data with {k} labels for each of {n} samples", ["fewer samples or outputs"])
     X = np.tile(samples.X, (k,) + (1,) * (samples.X.ndim - 1))
     Y = np.concatenate([samples.Y.reshape(n, -1) + move for move in moves]).reshape(k * n, *samples.Y.shape[1:])
-    made = model.samples(X, Y)
-    check_linear(model, samples)
-    return made
+    return model.samples(X, Y)
 
 
 def check_linear(model: Model, samples: Samples) -> None:

@@ -60,7 +60,7 @@ class HeavyBall(Optimizer):
 
         B' = βB + 2γC − ηv'ᵀAv',    C' = C − 2η(βB + 2γC) + η²v'ᵀAv',
 
-    so at stationarity 2γ⟨C⟩ = (η/2)(1 + β)⟨vᵀAv⟩ (`symmetry.heavy_ball_balance`).
+    so at stationarity 2γ⟨C⟩ = (η/2)(1 + β)⟨vᵀAv⟩ (`symmetry.HeavyBallLaw`).
 
     Parameters
     ----------

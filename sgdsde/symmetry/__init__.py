@@ -23,6 +23,7 @@ from sgdsde.symmetry.law import ChargeLaw, ChargeReport
 from sgdsde.symmetry.matrix_charges import LayerReport, MatrixCharge, UnitCharges
 from sgdsde.symmetry.matrix_charges_count import ChargeCount, charge_rank, count_charges
 from sgdsde.symmetry.matrix_charges_functions import ChargeFunction, PreconditionedCharge
+from sgdsde.symmetry.momentum import HeavyBallLaw, HeavyBallReport
 from sgdsde.symmetry.motion import Motion, MotionTrack
 from sgdsde.symmetry.noether import NoetherCharge
 from sgdsde.symmetry.noether_checking import TangencyReport, check_tangency
@@ -44,6 +45,8 @@ __all__ = [
     "DescentBudget",
     "Discovery",
     "GroupEquilibrium",
+    "HeavyBallLaw",
+    "HeavyBallReport",
     "LayerAction",
     "LayerReport",
     "LinearLayers",

@@ -117,17 +117,20 @@ class Table:
         return np.minimum(self.below[i] + self._part(self.edges[i], z), 1.0)
 
     def sf(self, z: np.ndarray) -> np.ndarray:
-        """1 - F(z), (n,), to its own relative precision."""
+        """1 - F(z), (n,), without the cancellation."""
         z, i = self._place(z)
         return np.minimum(self.above[i + 1] + self._part(z, self.edges[i + 1]), 1.0)
 
-    def ppf(self, u: np.ndarray) -> np.ndarray:
-        """z with F(z) = u, (n,), 0 < u < 1: Newton within a panel, kept inside it by halving."""
-        i = np.clip(np.searchsorted(self.below, u, "right") - 1, 0, self.masses.size - 1)
+    def ppf(self, u: np.ndarray, rest: np.ndarray) -> np.ndarray:
+        """z with F(z) = u = 1 - rest, (n,), 0 < u < 1: Newton within a panel, kept inside it by halving."""
+        lower, n = u <= 0.5, self.masses.size
+        i = np.where(
+            lower, np.searchsorted(self.below, u, "right") - 1, n - np.searchsorted(self.above[::-1], rest, "right")
+        ).clip(0, n - 1)
         start, mass = self.edges[i], self.masses[i]
         left, right = start.copy(), self.edges[i + 1].copy()
         # what is missing, from the nearer end of the range
-        wanted = np.where(u > 0.5, mass - (1.0 - u - self.above[i + 1]), u - self.below[i])
+        wanted = np.where(lower, u - self.below[i], mass - (rest - self.above[i + 1]))
         z = left + np.clip(wanted / mass, 0.0, 1.0) * (right - left)
         scale = np.exp(self.top - self.log_total)
         todo = np.arange(u.size)

@@ -271,8 +271,9 @@ def orbit_equilibrium(
 def active_norms(weights: Sequence[Any], tolerance: float = 1e-8) -> tuple[np.ndarray, np.ndarray]:
     """‖W_i‖² on what the input feeds and the output sees, and the rest, (D,) each.
 
-    The rest has neither gradient nor noise. A direction counts as fed (or seen) if the product of the layers before (or
-    after) has a singular value above `tolerance` times its largest there.
+    At rest the two are the same directions of each hidden layer, and what is outside has neither gradient nor noise.
+    A direction counts as fed (or seen) if the product of the layers before (or after) has a singular value above
+    `tolerance` times its largest there.
     """
     layers = [_check.array(f"weights[{i}]", W, ("n_out", "n_in")) for i, W in enumerate(weights)]
     fed, seen = [np.eye(layers[0].shape[1])], [np.eye(layers[-1].shape[0])]

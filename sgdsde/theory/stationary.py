@@ -179,7 +179,7 @@ class StationaryLaw(Density):
         return self._probability(v, self._sign > 0)
 
     def sf(self, v: Any) -> np.ndarray:
-        """P(V > v), any shape, to its own relative precision."""
+        """P(V > v), any shape, without the cancellation of 1 - cdf."""
         return self._probability(v, self._sign < 0)
 
     def _probability(self, v: Any, below: bool) -> np.ndarray:
@@ -199,10 +199,10 @@ class StationaryLaw(Density):
             raise ArgumentError(f"u must lie in [0, 1], got {u.min():g} to {u.max():g}")
         if not self.normalisable:
             return np.full_like(u, self._atom())
-        share = u if self._sign > 0 else 1.0 - u
-        inner = (share > 0) & (share < 1)
+        share, rest = (u, 1.0 - u) if self._sign > 0 else (1.0 - u, u)
+        inner = (u > 0) & (u < 1)
         out = np.where(share > 0, self._chart.ends[1], self._chart.ends[0])
-        out[inner] = self._chart.point(self._table.ppf(share[inner])).x
+        out[inner] = self._chart.point(self._table.ppf(share[inner], rest[inner])).x
         return self._sign * out
 
     def sample(self, n: int, rng: Any = None) -> np.ndarray:

@@ -87,28 +87,35 @@ class Passes:
         return total / self.n
 
 
-# What kernels call: the object under q[1] at work.
+# What kernels call: the object under q[1] at work. Overflow and NaN are the run's to report.
+_quiet = np.errstate(all="ignore")
 
 
+@_quiet
 def losses(out: Any, theta: Any, q: Any) -> None:
     out[:] = _registered[int(q[1])].losses(theta)
 
 
+@_quiet
 def weighted(out: Any, theta: Any, c: Any, q: Any) -> None:
     out[:] = _registered[int(q[1])].weighted(theta, c)
 
 
+@_quiet
 def single(out: Any, theta: Any, i: int, q: Any) -> None:
     out[:] = _registered[int(q[1])].batch(theta, np.array([i]))
 
 
+@_quiet
 def batch(out: Any, theta: Any, index: Any, q: Any) -> None:
     out[:] = _registered[int(q[1])].batch(theta, index.astype(np.int64))
 
 
+@_quiet
 def hessian(out: Any, theta: Any, v: Any, c: Any, q: Any) -> None:
     out[:] = _registered[int(q[1])].hessian(theta, v, c)
 
 
+@_quiet
 def bend(out: Any, theta: Any, q: Any) -> None:
     out[:] = _registered[int(q[1])].bend(theta)

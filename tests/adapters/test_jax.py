@@ -118,10 +118,16 @@ def test_what_a_function_raises_reaches_the_caller():
 
 
 def test_other_processes_and_checkpoints(tmp_path):
-    problem = problem_of()
+    def network(params, x):  # local: they travel by value
+        return params["v"] @ jnp.tanh(params["layer"][0] @ x + params["layer"][1])
+
+    def squared(outputs, y):
+        return jnp.sum((outputs - y) ** 2)
+
+    problem = problem_of(network, loss=squared)
     theta = problem.model.theta0
     wanted = problem.run(theta, 10, n_paths=4, rng=0, checkpoint=tmp_path / "run").y
-    back = pickle.loads(pickle.dumps(problem_of(jax.jit(network))))
+    back = pickle.loads(pickle.dumps(problem_of(jax.jit(network), loss=squared)))
     assert back.run(theta, 10, n_paths=4, rng=0).y == pytest.approx(wanted, rel=1e-12)
     again = pickle.loads(pickle.dumps(problem))
     assert np.array_equal(again.run(theta, 10, n_paths=4, rng=0, checkpoint=tmp_path / "run").y, wanted)

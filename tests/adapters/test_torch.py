@@ -292,8 +292,11 @@ def test_what_a_module_raises_reaches_the_caller():
 
 
 def test_other_processes_and_checkpoints(tmp_path):
+    def loss(outputs, y):  # local: it travels by value
+        return ((outputs - y) ** 2).sum(1)
+
     torch.manual_seed(0)
-    problem = problem_of(nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)))
+    problem = problem_of(nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)), loss)
     theta = problem.model.theta0
     wanted = problem.run(theta, 10, n_paths=4, rng=0, checkpoint=tmp_path / "run").y
     back = pickle.loads(pickle.dumps(problem))

@@ -123,6 +123,27 @@ def test_states_that_are_not_finite_never_reach_the_functions(pair):
     assert not sol.success
 
 
+def test_functions_in_python_are_not_called_with_nan():
+    def strict(function):
+        def checked(theta, *rest):
+            assert np.isfinite(theta).all()
+            return function(theta, *rest)
+
+        return Called(checked)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        model = from_functions(strict(loss), strict(gradient), dim=2, args=(0.5,))
+        problem = sg.SGD(model, X, Y, learning_rate=50.0)
+    bad = np.array([np.nan, 1.0])
+    assert np.isnan(problem.per_sample_losses(bad)).all() and np.isnan(problem.per_sample_gradients(bad)).all()
+    assert np.isnan(model.hessian_vector(bad, THETA, problem.samples)).all()
+    with pytest.warns(sg.DivergenceWarning):
+        problem.run(THETA, 200, n_paths=2, rng=0)
+    with pytest.warns(sg.DivergenceWarning):
+        sg.solve(problem.sde(), (0, 5000), THETA, n_paths=2, rng=0, method="milstein-symmetric")
+
+
 # --- the check -------------------------------------------------------------------------------------------------------
 
 
@@ -348,7 +369,13 @@ def test_a_checkpoint_knows_the_functions_and_not_where_they_lie(tmp_path):
     second = sg.SGD(make(), X, Y, **SETTINGS)
     assert not np.array_equal(first.samples.numbers, second.samples.numbers)
     assert np.array_equal(started(second).y, wanted)
-    other = from_functions(lambda t, x, y, s: loss(t, x, y, s) + 1.0, gradient, dim=2, args=(0.5,))
+
+    def shifted(theta, x, y, scale):
+        return loss(theta, x, y, scale) + 1.0
+
+    shifted.__qualname__ = loss.__qualname__
+    other = from_functions(shifted, gradient, dim=2, args=(0.5,))
+    assert repr(other) == repr(first.model)
     with pytest.raises(ArgumentError, match="belongs to another run"):
         started(sg.SGD(other, X, Y, **SETTINGS))
 

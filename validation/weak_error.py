@@ -4,8 +4,8 @@ First without Monte Carlo: ℓ_i = ½a_i(θ - b_i)², where one step maps moment
 with an interval. At fixed temperature T = η/S a part of size T² stays when η falls (third cumulants of the gradients,
 which no Gaussian noise has); along SVAG(l) nothing stays, and its limit l → ∞ is the SDE, which it has never seen.
 
-Controls: each order taken for the other; the SDE with twice the noise as the limit of SVAG, and SGD itself; nothing left
-in E θ⁴ at fixed T.
+Controls: each order taken for the other; the SDE with twice the noise as the limit of SVAG, and SGD itself; nothing
+left in E θ⁴ at fixed T.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ def judge(
     with np.errstate(over="ignore", invalid="ignore"):
         spread = covariance[np.ix_(used, used)] / relative / relative[:, None]  # of log2(error): delta method
     order, error = slope(x, y, spread)
-    reach = max(sigmas * error + _bend(x, y, spread), BEND)
+    bend, towards = _bend(x, y, spread)
+    reach = max(sigmas * error + bend, BEND)
     low, high = order - reach, order + reach
     if finest and order > LEAST:  # the reference errs too, by its share: order p gives (finest / dt)^p of the error
         corrected, _ = slope(x, y - np.log2(1 - (finest / dts[used]) ** order), spread)
@@ -72,6 +73,10 @@ def judge(
     verdict, reason = "measured", ""
     if expected is not None:
         verdict = "consistent" if low <= expected <= high else "inconsistent"
+    missing = 0.0 if expected is None else expected - order
+    if verdict == "inconsistent" and missing * towards > 0 and abs(missing) <= 2 * abs(towards):
+        verdict = "inconclusive"
+        reason = f"the order still changes between levels, towards {expected:g}: smaller steps"
     if noisy.any():
         verdict = "inconclusive"
         reason = f"an error is less than {FLOOR:g} of its standard errors: more paths, or coarser levels"
@@ -103,17 +108,17 @@ def _error(coefficient: np.ndarray, covariance: np.ndarray) -> float:
     return math.sqrt(max(0.0, float(coefficient @ covariance @ coefficient)))
 
 
-def _bend(x: np.ndarray, y: np.ndarray, covariance: np.ndarray) -> float:
+def _bend(x: np.ndarray, y: np.ndarray, covariance: np.ndarray) -> tuple[float, float]:
     """Twice what the finer half of the levels would change, as far as that is no noise: less and at least its error.
 
     Where steps are halved a term beyond the leading one bends four levels by 1.8 times that, and three by three times:
-    so for three it is 3.5.
+    so for three it is 3.5. The second number is with its sign, noise and all: where the order moves.
     """
     half, times = (len(x) + 1) // 2, 2.0 if len(x) > 3 else 3.5
     change = -_coefficient(x, covariance)
     change[-half:] += _coefficient(x[-half:], covariance[-half:, -half:])
-    error = _error(change, covariance)
-    return max(times * abs(float(change @ y)) - (times - 1.0) * error, error)
+    error, moved = _error(change, covariance), times * float(change @ y)
+    return max(abs(moved) - (times - 1.0) * error, error), moved
 
 
 def _wanted(about: dict[str, Any]) -> str:

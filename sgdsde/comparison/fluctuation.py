@@ -18,6 +18,13 @@ from sgdsde.symmetry.law import _same
 
 __all__ = ["Balance", "FluctuationDissipation"]
 
+SIGMAS = 5.0
+"""Standard errors that a relation may be off."""
+SENTENCES = {
+    "balanced": f"balanced: no relation is off by more than {SIGMAS:g} standard errors, and both sides are seen",
+    "unbalanced": f"unbalanced: a relation is off by more than {SIGMAS:g} standard errors: the run is not at rest",
+    "inconclusive": "inconclusive: too few batches, or sides too small to be seen; a longer run, or more paths",
+}
 COVERED = ("sgd", "svag", "heavy-ball", "euler-maruyama")
 
 
@@ -45,6 +52,20 @@ class Balance:
     def z(self) -> float:
         """difference / standard error."""
         return self.difference.mean / self.difference.stderr if self.difference.stderr > 0 else float("nan")
+
+    @property
+    def verdict(self) -> str:
+        """'balanced', 'unbalanced' or 'inconclusive'.
+
+        Balanced: the sides differ from zero, and not from each other, by more than 5 standard errors. Unbalanced: they
+        differ from each other. Inconclusive: too few batches, or sides that are not seen.
+        """
+        if not self.difference.reliable or not self.difference.stderr > 0:
+            return "inconclusive"
+        if abs(self.z) > SIGMAS:
+            return "unbalanced"
+        seen = abs(self.left.mean) > SIGMAS * self.difference.stderr
+        return "balanced" if seen else "inconclusive"
 
 
 class FluctuationDissipation:
@@ -79,8 +100,8 @@ class FluctuationDissipation:
     >>> fdr = sg.FluctuationDissipation(problem)
     >>> run = problem.run(problem.model.init(rng=0), 40_000, n_paths=4, rng=0, t_eval=401, track=fdr)
     >>> report = fdr.report(run)
-    >>> bool(abs(report["A-FDR B=I"].z) < 4), bool(report["A-FDR B=I"].left.mean != 0)
-    (True, True)
+    >>> report.verdict, bool(abs(report["A-FDR B=I"].z) < 4)
+    ('balanced', True)
     """
 
     name = "fluctuation-dissipation"
@@ -166,18 +187,31 @@ class FluctuationReport(Mapping[str, Balance]):
     def __len__(self) -> int:
         return len(self.balances)
 
+    @property
+    def verdict(self) -> str:
+        """'unbalanced' where a relation is, else 'balanced' where one is (of a symmetry, if any), else 'inconclusive'.
+
+        Of a charge that is zero at rest nothing is seen, so not every relation need be.
+        """
+        found = {name: one.verdict for name, one in self.balances.items()}
+        if "unbalanced" in found.values():
+            return "unbalanced"
+        of_symmetry = [word for name, word in found.items() if name != "FDR1"]
+        return "balanced" if "balanced" in (of_symmetry or found.values()) else "inconclusive"
+
     def __repr__(self) -> str:
-        rows = [["relation", "left", "right", "difference", "std. error", "z", "tau (t)", "batches"]]
+        rows = [["relation", "left", "right", "difference", "std. error", "z", "tau (t)", "batches", ""]]
         for one in self.balances.values():
             d = one.difference
             note = "" if d.reliable else " (too few: error too small)"
             rows.append(
                 [one.name, f"{one.left.mean:.5g}", f"{one.right.mean:.5g}", f"{d.mean:.2g}", f"{d.stderr:.2g}",
-                 f"{one.z:.2f}", f"{one.t_tau:.3g}", f"{d.n_batches}{note}"]
+                 f"{one.z:.2f}", f"{one.t_tau:.3g}", f"{d.n_batches}{note}", one.verdict]
             )  # fmt: skip
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         lines = [f"Fluctuation-dissipation relations of {self.dynamics}"]
-        lines += ["  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in rows]
+        lines += ["  ".join(cell.rjust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+        lines.append(SENTENCES[self.verdict])
         if self.n_stopped:
             lines.append(f"note: {self.n_stopped} paths that left the finite numbers are left out")
         return "\n".join(lines)

@@ -76,10 +76,12 @@ def test_at_rest_both_sides_are_equal(optimizer):
         assert abs(one.left.mean) > 5 * one.difference.stderr and abs(one.z) < 5 and one.difference.reliable
         assert one.left.mean == pytest.approx(one.right.mean, rel=0.05)
     text = repr(report)
-    assert "A-FDR B=I" in text and "std. error" in text
+    assert "A-FDR B=I" in text and "std. error" in text and "tau (t)" in text and "\nbalanced: no relation" in text
+    assert report.verdict == report["A-FDR B=I"].verdict == "balanced"
     # 2γC = σ²Tr[ΣA] is the law of small η; the relation needs none: it sees a wrong γ at once
     fdr.problem = problem.replace(gamma=0.06)
-    assert abs(fdr.report(run)["A-FDR B=I"].z) > 5
+    wrong = fdr.report(run)
+    assert abs(wrong["A-FDR B=I"].z) > 5 and wrong.verdict == wrong["A-FDR B=I"].verdict == "unbalanced"
 
 
 def test_a_run_that_has_not_come_to_rest_is_seen():
@@ -87,7 +89,16 @@ def test_a_run_that_has_not_come_to_rest_is_seen():
     fdr = sg.FluctuationDissipation(problem)
     theta = MODEL.init(rng=0) * np.repeat([1.0, 3.0], [6, 4])
     run = problem.run(theta, 200, n_paths=200, rng=3, t_eval=41, track=fdr)
-    assert abs(fdr.report(run, burn_in=0.0)["A-FDR B=I"].z) > 5
+    report = fdr.report(run, burn_in=0.0)
+    assert abs(report["A-FDR B=I"].z) > 5 and report.verdict == "unbalanced" and "not at rest" in repr(report)
+
+
+def test_few_batches_are_inconclusive():
+    problem = make()
+    fdr = sg.FluctuationDissipation(problem)
+    run = problem.run(MODEL.init(rng=0), 2000, n_paths=2, rng=3, t_eval=9, track=fdr)
+    report = fdr.report(run)
+    assert report.verdict == report["A-FDR B=I"].verdict == "inconclusive" and "too few" in repr(report)
 
 
 def test_the_sde_obeys_them_too_and_others_are_refused():

@@ -36,6 +36,7 @@ def test_the_limit_is_the_mean_of_the_sde(problem):
     )
     assert report.l.tolist() == [1, 2, 4, 8, 16] and list(report) == ["θ²", "θ³"]
     for k, one in zip((2, 3), report.values()):
+        assert one.steps == pytest.approx(1.0 / report.l)
         assert one.values == pytest.approx([svag(k, l) for l in report.l], abs=5 * one.errors.max())
         assert abs(one.limit - sde(k)) < 5 * one.stderr and one.good
         assert abs(one.gap[0] - (svag(k, 1) - sde(k))) < 5 * one.gap_stderr[0]

@@ -30,7 +30,7 @@ def replications(shift, scale, share, *, paired, n=60, m=90, times=3000):
 
 
 @pytest.mark.parametrize("paired, share", [(False, 0.0), (True, 0.9), (True, 0.0)])
-@pytest.mark.parametrize("shift, scale", [(1.5, 1.0), (0.3, 3.0)])
+@pytest.mark.parametrize("shift, scale", [(1.5, 1.0), (0.3, 3.0), (1.5, 3.0)])
 def test_the_error_is_the_spread_of_the_distance(shift, scale, paired, share):
     found = replications(shift, scale, share, paired=paired)
     assert np.sqrt((found.stderr**2).mean()) == pytest.approx(found.distance.std(), rel=0.08)

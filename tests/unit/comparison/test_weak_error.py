@@ -230,3 +230,23 @@ def test_arguments_are_named(changes, error, words):
     arguments = {"problem": linear(0.1), "theta0": [START], "time": TIME, "learning_rates": [0.2, 0.1, 0.05]} | changes
     with pytest.raises(error, match=words):
         sg.weak_error(**arguments)
+
+
+@pytest.mark.parametrize("error, verdict", [
+    (lambda h: h * (1 + 0.2 * h), "consistent"),
+    (lambda h: h * (1 + 2.0 * h**0.75), "inconclusive"),  # on its way to order 1, and slow
+    (lambda h: h + 0.05, "inconsistent"),  # a floor: the order falls away from 1
+    (lambda h: h**1.5, "inconsistent"),
+    (lambda h: h * (h - 0.08), "inconclusive"),  # changes its sign
+])  # fmt: skip
+def test_verdicts_on_known_errors(error, verdict):
+    found = sg.weak_error(
+        linear(0.1), [START], TIME, FEW, exact_sgd=lambda p: 1.0 + error(p.learning_rate), exact_sde=lambda p: 1.0
+    )
+    assert found.verdict == verdict, found.explain()
+    assert verdict != "inconclusive" or "towards 1" in found.reason or "sign" in found.reason
+
+
+def test_equal_means_are_exact():
+    found = sg.weak_error(linear(0.1), [START], TIME, FEW, exact_sgd=lambda p: 1.0, exact_sde=lambda p: 1.0)
+    assert found.verdict == "exact"

@@ -149,7 +149,7 @@ def test_runs_agree_with_exact_means():
                 rates,
                 functions=of,
                 scale=scale,
-                n_paths=2000,
+                n_paths=1000,
                 rng=1,
                 refine=2,
                 control_variate=control,

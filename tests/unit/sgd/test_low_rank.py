@@ -60,6 +60,31 @@ def test_it_is_smooth(make_problem, n):
         assert bent[1].max() < 0.02 * bent[0].max()
 
 
+@pytest.mark.parametrize("shape", [(6, 4), (4, 9)])
+def test_it_depends_on_the_covariance_alone(shape):
+    """Not on signs and turns of eigenvectors, nor on the factor it is made of."""
+    G = np.random.default_rng(0).standard_normal(shape)
+    turn = np.linalg.qr(np.random.default_rng(1).standard_normal((shape[1],) * 2))[0]
+    wider = np.concatenate([G, np.zeros((shape[0], 5))], axis=1)
+    for rank in (1, 2, 4):
+        F = low_rank(G, rank)
+        for other in (G @ turn, G[:, ::-1], -G, wider):
+            assert np.abs(low_rank(other, rank) - F).max() <= 1e-12
+
+
+def test_small_eigenvalues_do_not_leak():
+    """Eigenvectors of GGᵀ to small eigenvalues are those of rounding; F stays in the span of G."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((30, 3)) * [1.0, 1e-3, 1e-6], rng.standard_normal((30, 2))
+    problem = sg.SGD(DeepLinear([3, 2, 2]), X, Y, learning_rate=0.1)
+    theta = start(problem.model)
+    A = problem.model.symmetries()["B=I"]
+    values, vectors = np.linalg.eigh(problem.covariance(theta))
+    kept = values > 1e-14 * values[-1]
+    assert problem.factor_leak(theta, A, vectors[:, kept] * np.sqrt(values[kept])) > 1e-13
+    assert problem.factor_leak(theta, A, "low-rank") <= 1e-15
+
+
 def test_methods_with_a_correction_take_it(make_problem):
     """Milstein's method needs a factor that can be differentiated; its correction comes from differences of columns."""
     problem = make_problem(n=5, learning_rate=0.02)

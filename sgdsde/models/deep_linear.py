@@ -105,7 +105,16 @@ class DeepLinear(Model):
         few = 2 * FEW * outputs
         single = n + 2 * self.depth + rows * (2 + 2 * outputs) + 2 * n_out * widest
         correction = self.depth + n + 3 * d + max(gradient, tangent)
+        if self._is_collapsed(n):
+            turned = 3 * n0 * (outputs + n_out) + n0 * n0 + max(rows * n_out, n0 * widest, largest)
+            correction = max(correction, self.depth + turned)
         return max(n + 2 * d + gradient, step, correction, n + 4 * d + charge, d + few, single), 0
+
+    def _is_collapsed(self, n: int) -> bool:
+        """Whether the kernels take n samples through the product of the matrices: as in `deep_linear_passes`."""
+        layers = sum(r * c for r, c in self._matrices)
+        upper, n0 = layers - self.dims[0] * self.dims[1], self.dims[0]
+        return 2 * n * n0 * self.dims[-1] + 3 * n0 * upper < n * (2 * layers + upper)
 
     # --- symmetry -----------------------------------------------------------------------------------------------------
 

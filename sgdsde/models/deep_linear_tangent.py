@@ -25,6 +25,7 @@ from sgdsde.models.deep_linear_passes import (
     column,
     depth,
     forward,
+    is_collapsed,
     residual,
     row_norms,
     split,
@@ -62,13 +63,12 @@ def _spread(out, base, norms, own):
 
 
 @inline
-def _tangent(out, theta, V, own, X, first, c, q, acts, delta, dots, spare, norms):
-    """out += Σ_i δ̇_l a_{l-1}ᵀ + δ_l ȧ_{l-1}ᵀ; `acts` holds a_l, `delta` δ_l, `dots` becomes ȧ_l and then δ̇_l."""
-    rows, top = X.shape[0], depth(q)
-    start = 0
-    place = 0
+def _forward_dots(theta, V, own, X, q, acts, delta, dots, spare, norms):
+    """ȧ_1, …, ȧ_D into `dots`, laid out as `acts`; returns the place of ȧ_D."""
+    rows = X.shape[0]
+    start = place = 0
     below = X
-    for l in range(1, top + 1):
+    for l in range(1, depth(q) + 1):
         n, m = width(q, l), width(q, l - 1)
         if l > 1:
             place += rows * m
@@ -84,12 +84,15 @@ def _tangent(out, theta, V, own, X, first, c, q, acts, delta, dots, spare, norms
             _spread(dot, matrix(delta, place, rows, n), norms, own[l - 1])
         start += n * m
         below = matrix(acts, place, rows, n)
-    last = matrix(dots, place, rows, width(q, top))
-    for i in range(rows):
-        weight = 2.0 * q[1] * c[first + i]
-        for j in range(last.shape[1]):
-            last[i, j] *= weight
-    for l in range(top, 0, -1):
+    return place
+
+
+@inline
+def _backward_dots(out, theta, V, own, X, q, acts, delta, dots, spare, norms):
+    """out += Σ_i δ̇_l a_{l-1}ᵀ + δ_l ȧ_{l-1}ᵀ, from δ̇_D in the place of ȧ_D; each ȧ_l becomes δ̇_l."""
+    rows = X.shape[0]
+    start, place = theta.shape[0], rows * (n_outputs(q) - width(q, depth(q)))
+    for l in range(depth(q), 0, -1):
         n, m = width(q, l), width(q, l - 1)
         start -= n * m
         high, dot = matrix(delta, place, rows, n), matrix(dots, place, rows, n)
@@ -112,6 +115,16 @@ def _tangent(out, theta, V, own, X, first, c, q, acts, delta, dots, spare, norms
         if own[l - 1] != 0.0:
             row_norms(high, norms)
             _spread(low, a, norms, own[l - 1])
+
+
+@inline
+def _weigh(dot, first, c, factor):
+    """Row i of dot times factor·c[first + i]."""
+    for i in range(dot.shape[0]):
+        weight = factor * c[first + i]
+        line = dot[i]
+        for j in range(line.shape[0]):
+            line[j] *= weight
 
 
 @inline
@@ -143,7 +156,47 @@ def add_tangent(out, theta, V, own, c, q, data, work):
             delta[k] = acts[k]
         residual(matrix(delta, place, rows, n_out), Y, first, c, 2.0 * q[1])
         deltas(theta, rows, q, delta)
-        _tangent(out, theta, V, own, samples, first, c, q, acts, delta, dots, spare, norms)
+        _forward_dots(theta, V, own, samples, q, acts, delta, dots, spare, norms)
+        _weigh(matrix(dots, place, rows, n_out), first, c, 2.0 * q[1])
+        _backward_dots(out, theta, V, own, samples, q, acts, delta, dots, spare, norms)
+
+
+@kernel(types.void(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
+def _add_collapsed(out, theta, V, own, c, q, data, work):
+    """out += Σ_i c_i H_i V, the samples touched by matrix products alone, as in `deep_linear_passes.add_gradient`.
+
+    The n_0 unit vectors pass through the layers in place of the samples, with a_D = Pᵀ, ȧ_D = Ṗᵀ, δ_D = Mᵀ, δ̇_D = Ṁᵀ;
+    M = Σ_i c_i δ_i x_iᵀ, and Ṁ the same of 2·scale·Ṗ x_i in place of δ_i.
+    """
+    X, Y = split(data, q)
+    n, n0, n_out = c.shape[0], width(q, 0), width(q, depth(q))
+    size, cut = n0 * n_outputs(q), n0 * n_out
+    acts, delta, dots = vector(work, 0, size), vector(work, size, size), vector(work, 2 * size, size)
+    work = rest(work, 3 * size)
+    unit, product, work = matrix(work, 0, n0, n0), matrix(work, n0 * n0, n0, n_out), rest(work, n0 * n0 + cut)
+    total, moved, spare = vector(work, 0, cut), vector(work, cut, cut), rest(work, 2 * cut)
+    fill(vector(unit, 0, n0 * n0), 0.0)
+    for k in range(n0):
+        unit[k, k] = 1.0
+    place = forward(theta, unit, n0, q, acts)
+    _forward_dots(theta, V, own, unit, q, acts, delta, dots, spare, spare)
+    fill(total, 0.0)
+    fill(moved, 0.0)
+    for first in range(0, n, CHUNK):
+        rows = min(CHUNK, n - first)
+        samples, R = matrix(X, first * n0, rows, n0), matrix(spare, 0, rows, n_out)
+        np.dot(samples, matrix(acts, place, n0, n_out), R)
+        residual(R, Y, first, c, 2.0 * q[1])
+        np.dot(samples.T, R, product)
+        add(total, 0, product)
+        np.dot(samples, matrix(dots, place, n0, n_out), R)
+        _weigh(R, first, c, 2.0 * q[1])
+        np.dot(samples.T, R, product)
+        add(moved, 0, product)
+    for k in range(cut):
+        delta[place + k], dots[place + k] = total[k], moved[k]
+    deltas(theta, n0, q, delta)
+    _backward_dots(out, theta, V, own, unit, q, acts, delta, dots, spare, spare)
 
 
 @kernel(HESSIAN)
@@ -152,7 +205,10 @@ def hessian(out, theta, v, c, q, data, work):
     own, work = vector(work, 0, depth(q)), rest(work, depth(q))
     fill(own, 0.0)
     fill(out, 0.0)
-    add_tangent(out, theta, v, own, c, q, data, work)
+    if is_collapsed(q, c.shape[0]):
+        _add_collapsed(out, theta, v, own, c, q, data, work)
+    else:
+        add_tangent(out, theta, v, own, c, q, data, work)
 
 
 @kernel(CORRECTION)

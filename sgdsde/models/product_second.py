@@ -8,7 +8,8 @@ for ∇²v has no diagonal: a factor stands in its product once.
 from __future__ import annotations
 
 from sgdsde._jit import inline, kernel
-from sgdsde._views import vector
+from sgdsde._sums import dot
+from sgdsde._views import rest, vector
 from sgdsde.models.model import HESSIAN, LOSSES
 from sgdsde.models.product_kernels import DEPTH, SCALE, WIDTH, pointwise
 
@@ -25,11 +26,11 @@ def hessian(out, theta, v, c, q, data, work):
     along = 0.0
     for r in range(d):
         along += slope[r] * v[r]
-    first = second = 0.0
+    weighted = vector(work, 2 + d, n)
     for i in range(n):
-        x = data[i]
-        first += c[i] * x * x
-        second += c[i] * x * (value * x - data[n + i])
+        weighted[i] = c[i] * data[i]
+    first = dot(weighted, data)
+    second = value * first - dot(weighted, rest(data, n))
     for k in range(depth):
         for i in range(width):
             product, moved = 1.0, 0.0  # Π_{l≠k} u_i^(l), and its derivative along v

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from sgdsde.models import MLP
+from sgdsde.models import MLP, DeepLinear
+from sgdsde.models.deep_linear_passes import is_collapsed
 
 
 def test_hessian_times_vector_is_the_derivative_of_the_weighted_gradient(case):
@@ -52,3 +53,9 @@ def test_along_a_symmetry_the_hessian_turns_the_gradient(case):
         turned = A.apply(mean) if A.is_symmetric else -A.apply(mean)
         size = np.abs(case.dense()[0]).max() * A.norm
         assert np.abs(found + turned).max() <= 1e-12 * size * case.model.dim
+
+
+def test_python_and_kernels_agree_on_which_passes_are_collapsed(make_case):
+    for dims, n in (([3, 3, 3], 2500), ([64, 10, 10], 1797), ([6, 1, 5], 1500), ([3, 2], 5), ([3, 2, 2, 2, 3], 60)):
+        case = make_case(DeepLinear(dims), n)
+        assert case.model._is_collapsed(n) == is_collapsed(case.samples.numbers, n)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers; tests/smoke/te
         random as random,
         symmetry as symmetry,
         testing as testing,
+        theory as theory,
     )
     from sgdsde._errors import (
         ArgumentError as ArgumentError,
@@ -121,7 +122,7 @@ _NAMES = {  # public name -> module that holds it; a module that holds itself is
     "ModelError": "sgdsde._errors",
     "DivergenceWarning": "sgdsde._errors",
 }
-_ROOMS = ("datasets", "models", "plot", "random", "symmetry", "testing")
+_ROOMS = ("datasets", "models", "plot", "random", "symmetry", "testing", "theory")
 
 __all__ = ["__version__", *_NAMES, *_ROOMS]
 

@@ -12,7 +12,7 @@ from sgdsde._errors import ArgumentError, ShapeError
 from sgdsde.algebra import Generator
 from sgdsde.algebra.block import Block, Zero
 from sgdsde.algebra.sandwich import Sandwich
-from sgdsde.symmetry.noether_activations import units_of
+from sgdsde.symmetry.actions_layers import hidden_layer, units_of
 
 __all__ = ["LayerAction"]
 
@@ -55,11 +55,8 @@ class LayerAction:
     """
 
     def __init__(self, model: Any, layer: int = 1, group: str | None = None, alpha: float = 1.0) -> None:
-        self.layer = _check.count("layer", layer)
-        below, above = f"W{self.layer}", f"W{self.layer + 1}"
-        shapes = getattr(model, "shapes", {})
-        if not (hasattr(model, "unflatten") and below in shapes and above in shapes):
-            raise ArgumentError(f"layer must be a hidden layer with matrices {below} and {above}, got {model!r}")
+        below = hidden_layer(model, layer).below
+        self.layer = int(layer)
         known = units_of(model)
         suits = {"identity": "linear", "relu": "homogeneous", "leaky_relu": "homogeneous"}
         suits |= {"radial": "radial", "scale-invariant": "radial"}
@@ -74,7 +71,7 @@ class LayerAction:
         if known is not None and known != "identity" and suits.get(known) != self.group:
             raise ArgumentError(f"group must be one that {known!r} units commute with, got {self.group!r}")
         self.alpha = _check.positive("alpha", alpha) if self.group == "homogeneous" else 1.0
-        self.model, self.dim, self.width = model, int(model.dim), int(shapes[below][0])
+        self.model, self.dim, self.width = model, int(model.dim), int(model.shapes[below][0])
 
     def __repr__(self) -> str:
         return f"LayerAction({self.model!r}, layer={self.layer}, group={self.group!r})"

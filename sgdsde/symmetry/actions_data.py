@@ -9,14 +9,16 @@ import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError
+from sgdsde.symmetry.actions_layers import hidden_layer, units_of
 from sgdsde.symmetry.actions_rotation import inverse, radial_rotation
-from sgdsde.symmetry.noether_activations import units_of
 
 __all__ = ["DataAction"]
 
 
 def _logistic(z: np.ndarray) -> np.ndarray:
-    return 0.5 * (1.0 + np.tanh(0.5 * z))
+    from scipy.special import expit
+
+    return expit(z)  # small where z is far below zero, and not nothing
 
 
 def _gelu(z: np.ndarray) -> np.ndarray:
@@ -73,10 +75,9 @@ class DataAction:
 
     def __init__(self, model: Any, x: Any, activation: Any = None, lipschitz: float | None = None) -> None:
         shapes = getattr(model, "shapes", {})
-        depth = sum(name.startswith("W") for name in shapes)
-        if depth < 2 or not all(f"W{k}" in shapes for k in range(1, depth + 1)) or not hasattr(model, "flatten"):
-            raise ArgumentError(f"model must have matrices W1, W2, …, one hidden layer at least, got {model!r}")
-        self.model, self.depth = model, depth
+        self.model, self.depth = model, max(2, sum(name.startswith("W") for name in shapes))
+        for layer in range(1, self.depth):
+            hidden_layer(model, layer)
         self.x = _check.array("x", x, (shapes["W1"][1],))
         known = units_of(model) if activation is None else activation
         if callable(known):

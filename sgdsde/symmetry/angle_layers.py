@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from sgdsde import _check
-from sgdsde._errors import ArgumentError, ShapeError
+from sgdsde._errors import ShapeError
+from sgdsde.symmetry.actions_layers import hidden_layer
 
 __all__ = ["angular_momentum", "layer_angular_momentum"]
 
@@ -55,15 +56,12 @@ def layer_angular_momentum(model: Any, trajectory: Any, layer: int = 1) -> np.nd
     layer : int
         l: U = W_{l+1}, V = W_l.
     """
-    layer = _check.count("layer", layer)
-    below, above, bias = f"W{layer}", f"W{layer + 1}", f"b{layer}"
-    if not (hasattr(model, "unflatten") and below in model.shapes and above in model.shapes):
-        raise ArgumentError(f"model must have matrices {below} and {above}, got {model!r}")
+    below, above, bias = hidden_layer(model, layer)
     states = np.asarray(trajectory.y if hasattr(trajectory, "y") else trajectory)
     if states.ndim < 2:
         raise ShapeError(f"trajectory must have shape (..., n_times, {model.dim}), got {states.shape}")
     arrays = model.unflatten(states)
     U, V = arrays[above], arrays[below]
-    if bias in arrays:
+    if bias:
         V = np.concatenate([V, arrays[bias][..., None]], axis=-1)
     return angular_momentum(U[..., :-1, :, :], V[..., :-1, :, :], np.diff(U, axis=-3), np.diff(V, axis=-3))

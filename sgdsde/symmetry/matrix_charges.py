@@ -13,8 +13,8 @@ from sgdsde.algebra import Generator
 from sgdsde.algebra.block import Block, Diagonal, Zero
 from sgdsde.run.watching import Watcher
 from sgdsde.symmetry import noether_law
+from sgdsde.symmetry.actions_layers import hidden_layer, units_of
 from sgdsde.symmetry.charges import Charge, ChargeTerms, as_problem
-from sgdsde.symmetry.noether_activations import units_of
 
 __all__ = ["LayerCharges", "LayerReport", "MatrixCharge", "UnitCharges"]
 
@@ -30,16 +30,12 @@ class LayerCharges:
     """
 
     def __init__(self, model: Any, layer: int) -> None:
-        self.layer = _check.count("layer", layer)
-        below, above, bias = f"W{self.layer}", f"W{self.layer + 1}", f"b{self.layer}"
-        shapes = getattr(model, "shapes", {})
-        if not (hasattr(model, "places") and below in shapes and above in shapes):
-            raise ArgumentError(f"layer must be a hidden layer with matrices {below} and {above}, got {model!r}")
-        self.model, self.dim = model, int(model.dim)
+        (below, above, bias), shapes = hidden_layer(model, layer), model.shapes
+        self.layer, self.model, self.dim = int(layer), model, int(model.dim)
         self.width = int(shapes[below][0])
         places = model.places()
         self._below, self._above = (places[below], shapes[below]), (places[above], shapes[above])
-        self._bias = places[bias] if bias in shapes else None
+        self._bias = places[bias] if bias else None
         self.name = ""
 
     def __repr__(self) -> str:
@@ -120,9 +116,9 @@ class LayerCharges:
         for path, states in enumerate(run.states):
             for k, x in enumerate(states):
                 if np.isfinite(x).all():
-                    rates[path, k] = self.rate(run.problem, x)
-                    if run.step is not None:
-                        means[path, k] = run.step * self.discrete_rate(run.problem, x, run.step)
+                    parts = self.terms(run.problem, x, run.step)
+                    rates[path, k] = parts.noise - 4.0 * float(run.problem.gamma) * values[path, k]
+                    means[path, k] = np.nan if run.step is None else run.step * parts.total
         changes = means[:, :-1]
         if run.step is None:
             dt = np.diff(run.t).reshape(-1, *(1,) * (values.ndim - 2))

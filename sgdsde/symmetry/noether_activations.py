@@ -22,12 +22,10 @@ import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError, ShapeError
-from sgdsde.models.deep_linear import DeepLinear
-from sgdsde.models.radial import RadialNetwork
-from sgdsde.models.scale_invariant import ScaleInvariant
+from sgdsde.symmetry.actions_layers import hidden_layer, units_of
 from sgdsde.symmetry.noether_fields import Field
 
-__all__ = ["POTENTIALS", "ElementwiseField", "elementwise_field", "units_of"]
+__all__ = ["POTENTIALS", "ElementwiseField", "elementwise_field"]
 
 EPS = float(np.finfo(float).eps)
 
@@ -162,27 +160,14 @@ class ElementwiseField(Field):
         return self._joined(theta, v + (moved - z) @ self._scaled, np.exp(lam) * u, theta)
 
 
-def units_of(model: Any) -> str | None:
-    """What the hidden units of a model do: the name of an activation, "radial", another word, or None: not known."""
-    if isinstance(model, DeepLinear):
-        return "identity"
-    if isinstance(model, RadialNetwork):
-        return "radial"
-    if isinstance(model, ScaleInvariant):
-        return "scale-invariant"
-    return getattr(model, "activation", None)
-
-
 def elementwise_field(model: Any, X: Any = None, unit: int | None = None, activation: str | None = None) -> Field:
     """The field of the first hidden layer of a model with arrays W1, W2 and an `activation`.
 
     `X` are the inputs, (N, n); None stands for the unit vectors. Different ones have to be orthogonal; each may come
     any number of times.
     """
-    shapes = getattr(model, "shapes", {})
-    if "W1" not in shapes or "W2" not in shapes:
-        raise ArgumentError(f"model must have matrices W1 and W2, one hidden layer at least, got {model!r}")
-    if "b1" in shapes:
+    layer, shapes = hidden_layer(model), model.shapes
+    if layer.bias:
         raise ArgumentError(
             f"model must have no bias b1, got {model!r}: J = (U, -σ(Vx + b)/σ'(Vx + b), 0) is a symmetry of every loss "
             "still, but its V part depends on b and its b part is zero, so it is no gradient; use circulation"

@@ -57,11 +57,16 @@ def terms(field: Field, problem: Any, theta: np.ndarray, h: float) -> ChargeTerm
     -2γθ·J + σ²ρ Tr[Σ∇J] + (h/2)aᵀ∇Ja, exact for an affine J, else up to O(h²).
     """
     _fits(field, problem)
+    return _terms(field, problem, theta, h)[0]
+
+
+def _terms(field: Field, problem: Any, theta: np.ndarray, h: float) -> tuple[ChargeTerms, float]:
+    """`terms`, and the rate, which has the same noise."""
     gamma, mean = float(problem.gamma), problem.gradient(theta)
     decayed, both = field.form(theta, np.stack([2.0 * gamma * theta, mean + 2.0 * gamma * theta]))
-    decay = -2.0 * gamma * float(theta @ field.apply(theta)) + 0.5 * h * float(decayed)
+    pull = -2.0 * gamma * float(theta @ field.apply(theta))
     noise = float(problem.noise_scale) * noise_form(field, problem, theta)
-    return ChargeTerms(decay, noise, 0.5 * h * float(both - decayed))
+    return ChargeTerms(pull + 0.5 * h * float(decayed), noise, 0.5 * h * float(both - decayed)), pull + noise
 
 
 def _fits(field: Field, problem: Any) -> None:
@@ -89,9 +94,9 @@ def read_run(field: Any, solution: Any, problem: Any = None) -> Run:
         raise ShapeError(f"solution must hold {field.dim} components for {field.name}, got {states.shape[-1]}")
     states = states.reshape(-1, *states.shape[-2:])
     own = getattr(solution, "problem", None)
-    own = own if hasattr(own, "model") else getattr(own, "problem", None)
+    own = getattr(own, "problem", own)  # the SDE of a problem has it as `problem`
     problem = own if problem is None else problem
-    if problem is None:
+    if not hasattr(problem, "model"):
         raise ArgumentError("problem must be given: the solution is not of an SGD problem or its SDE")
     steps = np.asarray(solution.steps)
     dense = steps.size > 1 and bool(np.all(np.diff(steps) == 1)) and getattr(problem, "schedule", None) is None
@@ -105,15 +110,18 @@ def along(field: Field, run: Run) -> tuple[np.ndarray, np.ndarray]:
 
     Where every step was saved, that is the mean of one step from its start; else the rate by the trapezoidal rule.
     """
+    _fits(field, run.problem)
     rates = np.full(run.states.shape[:-1], np.nan)
     means = np.full((len(rates), max(run.t.size - 1, 0)), np.nan)
     for path, states in enumerate(run.states):
         for k, x in enumerate(states):
             if not np.isfinite(x).all():
                 continue
-            rates[path, k] = rate(field, run.problem, x)
-            if run.step is not None and k < means.shape[1]:
-                means[path, k] = run.step * terms(field, run.problem, x, run.step).total
+            if run.step is None or k == means.shape[1]:
+                rates[path, k] = rate(field, run.problem, x)
+                continue
+            found, rates[path, k] = _terms(field, run.problem, x, run.step)
+            means[path, k] = run.step * found.total
     if run.step is None:
         means = 0.5 * (rates[:, 1:] + rates[:, :-1]) * np.diff(run.t)
     return rates, means

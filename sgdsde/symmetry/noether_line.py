@@ -48,15 +48,17 @@ def _piece(J: Callable[[np.ndarray], np.ndarray], a: np.ndarray, b: np.ndarray, 
         return half * float(WEIGHTS @ values), half * float(WEIGHTS @ np.abs(values))
 
     first, size = rule(0.0, 1.0)
-    open_, total, calls, scale = [(0.0, 1.0, first, 0)], 0.0, NODES.size, size
+    open_, total, calls, scale = [(0.0, 1.0, first, size, 0)], 0.0, NODES.size, size
     while open_:
-        left, right, whole, depth = open_.pop()
+        left, right, whole, whole_size, depth = open_.pop()
         middle = 0.5 * (left + right)
         (one, one_size), (two, two_size) = rule(left, middle), rule(middle, right)
         calls += 2 * NODES.size
         scale = max(scale, one_size + two_size)
         # A share of the tolerance that adds up to it over 46 levels; rounding of the sum itself is always allowed.
-        if abs(one + two - whole) <= 0.02 * rtol * scale + 4e-16 * (one_size + two_size):
+        # ∫|J·dθ| has to settle as well, roughly: the two sides of a pole may cancel.
+        settled = abs(one_size + two_size - whole_size) <= 1e-3 * scale
+        if settled and abs(one + two - whole) <= 0.02 * rtol * scale + 4e-16 * (one_size + two_size):
             total += one + two
         elif depth >= DEEPEST or calls > MOST:
             raise ModelError(
@@ -64,5 +66,5 @@ def _piece(J: Callable[[np.ndarray], np.ndarray], a: np.ndarray, b: np.ndarray, 
                 "there, or varies faster than its own size; go around by via=, or give potential="
             )
         else:
-            open_ += [(left, middle, one, depth + 1), (middle, right, two, depth + 1)]
+            open_ += [(left, middle, one, one_size, depth + 1), (middle, right, two, two_size, depth + 1)]
     return total

@@ -24,6 +24,8 @@ __all__ = ["RadialNetwork"]
 
 DEGREE = 3
 """σ(cz) = c³σ(z) for "squared"."""
+POWER = {"squared": 3, "tanh": 0, "sigmoid": 1}
+"""‖σ(z)‖² is like n^POWER for n units z of order 1."""
 
 
 class RadialNetwork(Model):
@@ -133,8 +135,16 @@ class RadialNetwork(Model):
         charge = n + 2 * top + 4 * d + both + 2 * rows
         return max(n + 3 * d + max(gradient, tangent), step, traces, charge), 0
 
+    def fan_in(self, name: str) -> int:
+        """The size of ‖a_{l-1}‖² where z_{l-1} is of order 1: n_{l-1}³ for "squared", 1 for "tanh"; n_0 for inputs."""
+        n = self.shapes[name][-1]
+        return n if name == "W1" else n ** POWER[self.radial]
+
     def init(self, rng: Any = None, scale: float = 1.0) -> np.ndarray:
-        """A start: biases 0, every entry of W_l from N(0, scale²/n_{l-1}); parameters as those of `Model.init`."""
+        """A start: biases 0, every entry of W_l from N(0, scale²/fan_in), so that all z_l are of order 1.
+
+        Parameters and result as those of `Model.init`.
+        """
         theta = super().init(rng, scale)
         for name, at in self.places().items():
             if name.startswith("b"):

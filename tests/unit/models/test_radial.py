@@ -189,6 +189,15 @@ def test_the_sde_and_sgd_have_the_same_bits_in_any_block(biases):
     assert np.isfinite(runs[0]).all() and np.array_equal(*runs)
 
 
+@pytest.mark.parametrize("radial", RADIAL)
+@pytest.mark.parametrize("width", [2, 40])
+def test_a_start_has_outputs_of_order_one(radial, width):
+    model = RadialNetwork([10, width, 10], radial)
+    x = np.random.default_rng(0).standard_normal((50, 10))
+    sizes = [model.loss(model.init(k), model.samples(x, np.zeros((50, 10)))) / 10 for k in range(10)]
+    assert 0.1 < np.median(sizes) < 5.0
+
+
 def test_a_start_and_the_class():
     model = RadialNetwork([4, 50, 3], biases=True)
     arrays = model.unflatten(model.init(3))

@@ -4,7 +4,7 @@ Offers `check_symmetry`, `discover_symmetries`, `Charge`, `ChargeLaw`, `NoetherC
 `decompose`, `orbit_coordinate`, `noise_equilibrium`, `OrbitProjection`, and the actions `LayerAction` and `DataAction`.
 """
 
-from sgdsde.symmetry.actions import LayerAction
+from sgdsde.symmetry.actions import Equivariance, LayerAction
 from sgdsde.symmetry.actions_data import DataAction
 from sgdsde.symmetry.actions_descent import DescentBudget, descent_budget
 from sgdsde.symmetry.actions_rotation import cocycle, radial_rotation, spherical_angles
@@ -44,6 +44,7 @@ __all__ = [
     "Decomposition",
     "DescentBudget",
     "Discovery",
+    "Equivariance",
     "GroupEquilibrium",
     "HeavyBallLaw",
     "HeavyBallReport",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import expm
@@ -14,7 +15,7 @@ from sgdsde.algebra.block import Block, Zero
 from sgdsde.algebra.sandwich import Sandwich
 from sgdsde.symmetry.actions_layers import hidden_layer, units_of
 
-__all__ = ["LayerAction"]
+__all__ = ["Equivariance", "LayerAction"]
 
 EPS = float(np.finfo(float).eps)
 GROUPS = {
@@ -22,6 +23,26 @@ GROUPS = {
     "homogeneous": "diagonal g > 0, π(g) = g^α: units of degree α",
     "radial": "orthogonal g, π(g) = g: σ(z) = z f(|z|)",
 }
+
+
+class Equivariance(NamedTuple):
+    """An activation with σ(gz) = π(g)σ(z) for the g of some group, π a representation of one's own.
+
+    Examples
+    --------
+    Two hidden units as a complex number, σ(z) = z²: multiples of rotations pass it squared.
+
+    >>> def sigma(z):
+    ...     return np.array([z[0] ** 2 - z[1] ** 2, 2 * z[0] * z[1]])
+    >>> square = Equivariance(lambda g: g @ g, lambda M: 2 * M, sigma)
+    """
+
+    pi: Callable[[np.ndarray], Any]
+    """π: g (h, h) -> (h, h)."""
+    dpi: Callable[[np.ndarray], Any]
+    """dπ: M (h, h) -> (h, h), π(e^{λM}) = e^{λ dπ(M)}."""
+    sigma: Callable[[np.ndarray], Any] | None = None
+    """σ: (h,) -> (h,). Where it is given, each g is tried on it."""
 
 
 class LayerAction:
@@ -40,7 +61,7 @@ class LayerAction:
         With matrices W1, W2, … and, if it has one, an `activation`.
     layer : int
         l >= 1.
-    group : {"linear", "homogeneous", "radial"}, optional
+    group : {"linear", "homogeneous", "radial"} or Equivariance, optional
         Which g, and which π; by default what suits the units of the model: "linear" for `DeepLinear`, "homogeneous"
         for ReLU and leaky ReLU, "radial" for `RadialNetwork` and `ScaleInvariant`.
     alpha : float
@@ -67,8 +88,9 @@ class LayerAction:
                     f"group must be given for activation {known!r}: "
                     + "; ".join(f"{name!r} ({what})" for name, what in GROUPS.items())
                 )
-        self.group = _check.choice("group", group, GROUPS)
-        if known is not None and known != "identity" and suits.get(known) != self.group:
+        self._own = group if isinstance(group, Equivariance) else None
+        self.group = "own" if self._own else _check.choice("group", group, GROUPS)
+        if not self._own and known is not None and known != "identity" and suits.get(known) != self.group:
             raise ArgumentError(f"group must be one that {known!r} units commute with, got {self.group!r}")
         self.alpha = _check.positive("alpha", alpha) if self.group == "homogeneous" else 1.0
         self.model, self.dim, self.width = model, int(model.dim), int(model.shapes[below][0])
@@ -85,8 +107,13 @@ class LayerAction:
             raise ArgumentError("g must be diagonal with positive entries for homogeneous units")
         if self.group == "radial" and np.abs(g @ g.T - np.eye(self.width)).max() > 1e-12:
             raise ArgumentError("g must be orthogonal for radial units")
-        if self.group == "linear" and np.linalg.cond(g) > 1.0 / EPS:
+        if self.group in ("linear", "own") and np.linalg.cond(g) > 1.0 / EPS:
             raise ArgumentError("g must be invertible")
+        if self._own and self._own.sigma is not None:
+            z = np.random.default_rng(0).standard_normal(self.width)
+            one, other = np.asarray(self._own.sigma(g @ z)), self._pi(g) @ np.asarray(self._own.sigma(z))
+            if np.abs(one - other).max() > 1e-9 * (np.abs(one).max() + np.abs(other).max()):
+                raise ArgumentError(f"g must have σ(gz) = π(g)σ(z), got {one} and {other}")
         return g
 
     def algebra(self, M: Any) -> np.ndarray:
@@ -101,7 +128,7 @@ class LayerAction:
     def act(self, g: Any, theta: Any) -> np.ndarray:
         """g·θ for θ (..., d)."""
         g = self.element(g)
-        return self._moved(theta, g, g, float(self.alpha))
+        return self._moved(theta, g, None)
 
     def generator(self, M: Any, name: str = "") -> Generator:
         """The `Generator` of M: V ↦ MV, U ↦ -U dπ(M)."""
@@ -113,7 +140,7 @@ class LayerAction:
             if array in (f"W{self.layer}", f"b{self.layer}"):
                 blocks.append(Sandwich(grid, M, None) if M.any() else Zero(size))
             elif array == f"W{self.layer + 1}":
-                blocks.append(Sandwich(grid, None, -self.alpha * M) if M.any() else Zero(size))
+                blocks.append(Sandwich(grid, None, -self._dpi(M)) if M.any() else Zero(size))
             else:
                 blocks.append(Zero(size))
         return Generator.blocks(blocks, name)
@@ -128,18 +155,20 @@ class LayerAction:
         theta = _check.array("theta", theta, (self.dim,))
         points = []
         for lam in lams:
-            g = expm(lam * M)
-            points.append(self._moved(theta, g, expm(-self.alpha * lam * M), None))
+            points.append(self._moved(theta, expm(lam * M), expm(-lam * self._dpi(M))))
         return np.array(points).reshape(-1, self.dim)
 
     # --- charges ------------------------------------------------------------------------------------------------------
 
     def charge(self, M: Any, theta: Any) -> Any:
-        """Q_M = Tr[VVᵀM] - Tr[UᵀU dπ(M)], shape (...); M enters by its symmetric part."""
+        """Q_M = Tr[VVᵀM] - Tr[UᵀU dπ(M)], shape (...); M enters by its symmetric part, and a charge is what that has.
+
+        With an `Equivariance` of one's own, where M and dπ(M) are symmetric.
+        """
         M = _check.array("M", M, (self.width, self.width))
         if self.group != "radial":  # there all M are antisymmetric, and Q_M of any M is shown to be no charge
             self.algebra(M)
-        return self._pair(theta, M, self.alpha * M)
+        return self._pair(theta, M, self._dpi(M))
 
     def charge_after(self, g: Any, M: Any, theta: Any) -> Any:
         """Q_M(g·θ) = Tr[VVᵀ gᵀMg] - Tr[UᵀU π(g)⁻¹dπ(M)π(g)⁻ᵀ], shape (...), from θ itself.
@@ -149,12 +178,24 @@ class LayerAction:
         """
         g, M = self.element(g), _check.array("M", M, (self.width, self.width))
         back = self._power_inverse(g)
-        return self._pair(theta, g.T @ M @ g, self.alpha * back @ M @ back.T)
+        return self._pair(theta, g.T @ M @ g, back @ self._dpi(M) @ back.T)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
+    def _pi(self, g: np.ndarray) -> np.ndarray:
+        """π(g)."""
+        if self._own:
+            return _check.array("what pi returns", self._own.pi(g), g.shape)
+        return np.diag(np.diagonal(g) ** self.alpha) if self.group == "homogeneous" else g
+
+    def _dpi(self, M: np.ndarray) -> np.ndarray:
+        """dπ(M)."""
+        return _check.array("what dpi returns", self._own.dpi(M), M.shape) if self._own else self.alpha * M
+
     def _power_inverse(self, g: np.ndarray) -> np.ndarray:
         """π(g)⁻¹."""
+        if self._own:
+            return np.linalg.inv(self._pi(g))
         if self.group == "homogeneous":
             return np.diag(np.diagonal(g) ** -self.alpha)
         return g.T if self.group == "radial" else np.linalg.inv(g)
@@ -174,8 +215,8 @@ class LayerAction:
         value = np.einsum("...ia,ij,...ja->...", v, below, v) - np.einsum("...ai,ij,...aj->...", u, above, u)
         return float(value) if np.ndim(value) == 0 else value
 
-    def _moved(self, theta: Any, g: np.ndarray, back: np.ndarray, power: float | None) -> np.ndarray:
-        """V ↦ gV and U ↦ U·back, or Uπ(g)⁻¹ by a solve where `power` is given."""
+    def _moved(self, theta: Any, g: np.ndarray, back: np.ndarray | None) -> np.ndarray:
+        """V ↦ gV and U ↦ U·back, or Uπ(g)⁻¹ where that is not given."""
         theta = np.array(_check.array("theta", theta, finite=False))
         self._arrays(theta)
         for name, at in self.model.places().items():
@@ -187,7 +228,7 @@ class LayerAction:
                 part = part @ g.T
             elif name != f"W{self.layer + 1}":
                 continue
-            elif power is None:
+            elif back is not None:
                 part = part @ back
             elif self.group == "linear":
                 part = np.swapaxes(np.linalg.solve(g.T, np.swapaxes(part, -1, -2)), -1, -2)

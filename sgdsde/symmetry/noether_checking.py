@@ -64,7 +64,7 @@ def check_tangency(
     Parameters
     ----------
     problem : SGD
-    J : callable, Generator, Affine, pair (A, b) or field
+    J : callable, Generator, Affine, pair (A, b), Charge or NoetherCharge
     theta : array_like of shape (d,) or (n, d), optional
         States to try first.
     rng : int or numpy.random.Generator
@@ -88,7 +88,7 @@ def check_tangency(
       worst at sample 0: 2
     """
     dim = as_problem(problem, "per_sample_gradients").model.dim
-    field = as_field(J, None if hasattr(J, "dim") or not callable(J) else dim)
+    field = as_field(J, otherwise=dim)
     if field.dim != dim:
         raise ArgumentError(f"J must act on the {dim} parameters of the problem, got dim {field.dim}")
     rtol = _check.positive("rtol", rtol)

@@ -10,6 +10,7 @@ import numpy as np
 from sgdsde import _check
 from sgdsde._errors import ArgumentError, ModelError, ShapeError
 from sgdsde.algebra import Affine, Generator, linear_and_shift
+from sgdsde.symmetry.charges import Charge
 
 __all__ = ["AffineField", "Curl", "Field", "FunctionField", "as_field"]
 
@@ -180,12 +181,19 @@ class FunctionField(Field):
         return _check.array(f"what {what} returns", value, shape, finite=False)
 
 
-def as_field(J: Any, dim: int | None = None, jacobian: Any = None, name: str | None = None) -> Field:
-    """A field from a Field, a Generator or Affine, a pair (A, b), a square matrix, or a function of θ."""
+def as_field(
+    J: Any, dim: int | None = None, jacobian: Any = None, name: str | None = None, *, otherwise: int | None = None
+) -> Field:
+    """A field from a Field, a Generator or Affine, a charge, a pair (A, b), a square matrix, or a function of θ.
+
+    `dim` has to be that of the field; `otherwise` is that of a function where there is no `dim`.
+    """
+    J = J.generator if isinstance(J, Charge) else getattr(J, "field", J)
+    dim_of_function = otherwise if dim is None else dim
     if not isinstance(J, Field) and callable(J) and not isinstance(J, (Generator, Affine)):
-        if dim is None:
+        if dim_of_function is None:
             raise ArgumentError("dim must be given for a J that is a function: the number of components of θ")
-        return FunctionField(J, dim, jacobian, name or getattr(J, "__name__", "J").replace("<lambda>", "J"))
+        return FunctionField(J, dim_of_function, jacobian, name or getattr(J, "__name__", "J").replace("<lambda>", "J"))
     if jacobian is not None:
         raise ArgumentError("jacobian is for a J that is a function; that of a generator or a field is known")
     if isinstance(J, (tuple, list)) and len(J) == 2 and not np.isscalar(J[0]) and np.ndim(J[1]) == 1:

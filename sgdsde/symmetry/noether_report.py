@@ -117,7 +117,7 @@ def circulation(trajectory: Any, J: Any, problem: Any = None, *, rule: str = "mi
     ----------
     trajectory : Solution or array_like of shape (n_times, d) or (n_paths, n_times, d)
         Saved densely: with `t_eval="steps"` each number is that of one step.
-    J : callable, Generator, Affine, pair (A, b), field or NoetherCharge
+    J : callable, Generator, Affine, pair (A, b), Charge or NoetherCharge
     problem : SGD, optional
         Default that of the solution.
     rule : {"midpoint", "trapezoid"}
@@ -131,10 +131,9 @@ def circulation(trajectory: Any, J: Any, problem: Any = None, *, rule: str = "mi
     np.float64(8.0)
     """
     rule = _check.choice("rule", rule, ["midpoint", "trapezoid"])
-    J = getattr(J, "field", J)
     run = None
     if hasattr(trajectory, "y"):
-        field = as_field(J, np.shape(trajectory.y)[-1] if _bare(J) else None)
+        field = as_field(J, otherwise=np.shape(trajectory.y)[-1])
         own = getattr(trajectory, "problem", None)
         if problem is not None or hasattr(own, "model") or hasattr(own, "problem"):
             run = read_run(field, trajectory, problem)
@@ -145,7 +144,7 @@ def circulation(trajectory: Any, J: Any, problem: Any = None, *, rule: str = "mi
         states, t = _check.array("trajectory", trajectory, finite=False), None
         if states.ndim not in (2, 3):
             raise ShapeError(f"trajectory must have shape (n_times, d) or (n_paths, n_times, d), got {states.shape}")
-        field = as_field(J, states.shape[-1] if _bare(J) else None)
+        field = as_field(J, otherwise=states.shape[-1])
     if states.ndim < 2 or states.shape[-1] != field.dim or states.shape[-2] < 2:
         raise ShapeError(f"trajectory must have shape (..., n_times, {field.dim}), 2 times or more, got {states.shape}")
     states = states.reshape(-1, *states.shape[-2:])
@@ -155,7 +154,3 @@ def circulation(trajectory: Any, J: Any, problem: Any = None, *, rule: str = "mi
     delta = last - first
     predicted = None if run is None else along(field, run)[1]
     return Circulation(field.name, t, np.sum(mean * delta, axis=-1), np.sum(start * delta, axis=-1), predicted)
-
-
-def _bare(J: Any) -> bool:
-    return callable(J) and not hasattr(J, "dim")

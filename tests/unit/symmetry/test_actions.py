@@ -6,7 +6,7 @@ import pytest
 import sgdsde as sg
 from sgdsde._errors import ArgumentError, ShapeError
 from sgdsde.models import MLP, DeepLinear, RadialNetwork
-from sgdsde.symmetry import Charge, LayerAction, MatrixCharge, check_tangency, descent_budget
+from sgdsde.symmetry import Charge, Equivariance, LayerAction, MatrixCharge, check_tangency, descent_budget
 
 RNG = np.random.default_rng(4)
 
@@ -73,6 +73,42 @@ def test_q_m_after_g_for_homogeneous_units_of_any_degree():
     W1, U1 = model.unflatten(moved).values()
     np.testing.assert_allclose(U1 @ np.maximum(W1, 0) ** 2, U @ np.maximum(W, 0) ** 2, rtol=1e-13)
     assert action.charge_after(g, M, theta) == pytest.approx(action.charge(M, moved), rel=1e-12)
+
+
+def test_an_equivariance_of_ones_own():
+    # Two units as a complex number, σ(z) = z²: g = c·rotation has π(g) = g².
+    def sigma(z):
+        return np.array([z[0] ** 2 - z[1] ** 2, 2 * z[0] * z[1]])
+
+    square = Equivariance(lambda g: g @ g, lambda M: 2 * M, sigma)
+    model = MLP([3, 2, 1], "relu", biases=False)
+    del model.activation  # a model of one's own
+    action, theta = LayerAction(model, group=square), RNG.standard_normal(8)
+    x, y = RNG.standard_normal(3), 0.4
+    W, U = model.unflatten(theta).values()
+
+    def output(t):
+        return model.unflatten(t)["W2"] @ sigma(model.unflatten(t)["W1"] @ x)
+
+    g = np.array([[0.6, -1.1], [1.1, 0.6]])
+    np.testing.assert_allclose(output(action.act(g, theta)), output(theta), rtol=1e-12)
+    turn, stretch = np.array([[0.0, -1.0], [1.0, 0.0]]), np.eye(2)
+    for M in (turn, stretch):
+        np.testing.assert_allclose(output(action.orbit(M, [0.3], theta)[0]), output(theta), rtol=1e-12)
+    assert action.charge(stretch, theta) == pytest.approx(np.sum(W**2) - 2 * np.sum(U**2), rel=1e-13)
+    moved = action.charge(stretch, action.act(g, theta))
+    assert action.charge_after(g, stretch, theta) == pytest.approx(moved, rel=1e-12)
+    z = W @ x
+    slope = np.array([[2 * z[0], -2 * z[1]], [2 * z[1], 2 * z[0]]])
+    r = 2 * (U @ sigma(z) - y)
+    gradient = np.concatenate([np.outer(slope.T @ U.T @ r, x).ravel(), np.outer(r, sigma(z)).ravel()])
+    for M in (turn, stretch):
+        assert abs(gradient @ action.infinitesimal(M, theta)) < 1e-12
+    after = theta - 0.01 * gradient
+    step = 0.01**2 * action.charge(stretch, gradient)
+    assert action.charge(stretch, after) == pytest.approx(action.charge(stretch, theta) + step, rel=1e-13)
+    with pytest.raises(ArgumentError, match="g must have σ"):
+        action.act(np.diag([2.0, 1.0]), theta)
 
 
 def test_descent_moves_q_by_its_square_and_stays_in_the_budget():

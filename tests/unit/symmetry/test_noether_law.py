@@ -131,6 +131,7 @@ def test_tangency_names_the_sample_that_breaks_it():
     assert check_tangency(problem, rescaling(2), reach=0.5) and check_tangency(
         problem, lambda x: np.array([x[0], -x[1]])
     )
+    assert check_tangency(problem, sg.Charge(rescaling(2))) and check_tangency(problem, NoetherCharge(rescaling(2)))
     report = check_tangency(problem, lambda x: np.array([x[1], x[0]]), [1.0, 2.0], n_states=0, reach=0.1)
     g = problem.per_sample_gradients([1.0, 2.0])
     assert not report and report.value == pytest.approx(g[report.sample] @ [2.0, 1.0]) and report.finite > 1

@@ -125,7 +125,7 @@ CLAIM = Claim(
     },
     full={
         "dims": [3, 4, 2], "samples": 128, "T": 0.0025, "gamma": 0.05, "batch_sizes": [4, 8, 16, 32], "powers": [1, 2],
-        "rest": 80.0, "burn_in": 30.0, "time": 130.0, "paths": {name: 2 * n for name, n in MANY.items()},
+        "rest": 80.0, "burn_in": 25.0, "time": 85.0, "paths": MANY,
     },
     run=run,
     draw=draw,

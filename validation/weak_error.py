@@ -150,8 +150,8 @@ CLAIM = Claim(
         "time": 1.0, "width": 2, "batch_size": 8, "rates": [0.2, 0.1, 0.05], "paths": [2000, 3000], "svag paths": 10_000
     },
     full={
-        "time": 1.0, "width": 8, "batch_size": 8, "rates": [0.2, 0.1, 0.05, 0.025], "paths": [20_000, 100_000],
-        "svag paths": 200_000,
+        "time": 1.0, "width": 4, "batch_size": 8, "rates": [0.2, 0.1, 0.05, 0.025], "paths": [8000, 12_000],
+        "svag paths": 50_000,
     },
     run=run,
     draw=draw,

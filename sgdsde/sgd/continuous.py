@@ -108,7 +108,7 @@ class SGDEquation:
             if self.factor.kind == "native":
                 kernels = Kernels(made.increment, made.correction, p, samples.data, work)
                 if problem.label_noise is not None and self.factor.value == "per-sample":
-                    kernels = collapsed(kernels, self.model, samples, samples.n // problem.drawn.n)
+                    kernels = collapsed(kernels, self.model, samples, problem.drawn)
             else:
                 from sgdsde.equation.differences import no_correction
                 from sgdsde.sgd.explicit import constant_increment

@@ -11,7 +11,8 @@ from sgdsde._address import address
 from sgdsde.equation._equation import Kernels
 from sgdsde.models.product import Product
 from sgdsde.schemes import Aux, Scheme
-from sgdsde.sgd.population import fresh
+from sgdsde.sgd.label_noise import two_of
+from sgdsde.sgd.population import check_arrays, fresh
 
 __all__ = ["SGDRecursion"]
 
@@ -59,7 +60,10 @@ class SGDRecursion:
             model, law = self._fresh
             samples = model.samples(*law.batch(problem.batch_size))._replace(data=np.empty(0))
         elif problem.label_noise is not None:
-            end = [problem.batch_size, problem.label_noise.size]
+            check_arrays(self.model, *two_of(samples))
+            size = problem.batch_size
+            batch = self.model.samples(*(np.resize(a, (size, *a.shape[1:])) for a in (samples.X, samples.Y)))
+            end = [*batch.numbers, size, problem.label_noise.size]
         made = self.model.compiled()
         p = np.concatenate([[problem.gamma, 0.0], samples.numbers, end])
         return Kernels(made.increment, made.correction, p, samples.data, (0, 0))

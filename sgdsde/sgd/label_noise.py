@@ -18,7 +18,7 @@ from sgdsde._errors import ArgumentError, ModelError, ShapeError
 from sgdsde.equation._equation import Kernels
 from sgdsde.models.model import WEIGHTED, Model, Samples
 
-__all__ = ["check_linear", "collapsed", "points", "read_label_noise", "sigma_points"]
+__all__ = ["check_linear", "collapsed", "points", "read_label_noise", "sigma_points", "two_of"]
 
 SLACK = 1e-9
 
@@ -34,6 +34,10 @@ def read_label_noise(value: Any, samples: Samples, law: Any) -> np.ndarray | Non
         return None
     if law is not None:
         raise ArgumentError(f"label_noise must be 0 with {law!r}: put its variance into the law's noise (Sigma_eps)")
+    if samples.Y.dtype != np.float64 or samples.Y.ndim > 2:
+        raise ModelError(
+            f"label_noise needs floats (N, d_y) for Y, got {_check.show(samples.Y)}; Y.astype(float) perhaps"
+        )
     outputs = samples.Y.shape[1] if samples.Y.ndim == 2 else 1
     if std.shape not in ((), (outputs,)):
         raise ShapeError(f"label_noise must be a number or have shape ({outputs},), got {std.shape}")
@@ -102,17 +106,29 @@ def check_linear(model: Model, samples: Samples) -> None:
         raise ModelError(f"label_noise needs a loss whose gradient is linear in the label, got {model!r}")
 
 
-def collapsed(kernels: Kernels, model: Model, samples: Samples, n_points: int) -> Kernels:
-    """The increment of the per-sample factor over the points, by one pass over the samples themselves."""
-    from sgdsde.sgd.label_noise_kernels import increment
+def two_of(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+    """X and Y of the first sample, and of the same one with other labels."""
+    return np.repeat(samples.X[:1], 2, axis=0), np.concatenate([samples.Y[:1], samples.Y[:1] + 1.0])
 
-    n = samples.n // n_points
+
+def collapsed(kernels: Kernels, model: Model, samples: Samples, drawn: Samples) -> Kernels:
+    """The increment of the per-sample factor over the points, by one pass over the samples that were `drawn`.
+
+    As it was for a model whose kernels do not read X and Y from their arrays.
+    """
+    from sgdsde.sgd.label_noise_kernels import increment
+    from sgdsde.sgd.population import reads_arrays
+
+    n = drawn.n
+    if not reads_arrays(model, *two_of(drawn)):
+        return kernels
     outputs = samples.Y.shape[1] if samples.Y.ndim == 2 else 1
     inputs = samples.data.size // samples.n - outputs
-    tail = [*map(float, address(model.compiled().weighted, WEIGHTED)), n, n_points, inputs, outputs]
+    words = map(float, address(model.compiled().weighted, WEIGHTED))
+    tail = [*drawn.numbers, *words, n, samples.n // n, inputs, outputs]
     fixed, per_path = kernels.work
     return kernels._replace(
         increment=increment,
         p=np.concatenate([kernels.p, tail]),
-        work=(fixed + samples.n + n * (inputs + outputs + 1) + kernels.p.size + 2 * model.dim, per_path),
+        work=(fixed + samples.n + n * (inputs + outputs + 1) + 2 * model.dim, per_path),
     )

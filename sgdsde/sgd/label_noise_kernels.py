@@ -30,18 +30,16 @@ _weighted = function_at(WEIGHTED)
 
 @kernel(INCREMENT)
 def increment(out, x, t, h, v, p, data, work):
-    """out = -Σ_i c_i ∇ℓ_i - 2γhθ over the points: p = [γ, s, *q, tail], data as of the points, block k the k-th."""
+    """out = -Σ_i c_i ∇ℓ_i - 2γhθ over the points: p = [γ, s, *q, *q of the N samples, tail], data as of the points."""
     d, n_columns = x.shape
     end = p.shape[0] - TAIL
     weighted = _weighted(np.int64(p[end]), np.int64(p[end + 1]), np.int64(p[end + 2]))
     n, n_points, dx, dy = int(p[end + 3]), int(p[end + 4]), int(p[end + 5]), int(p[end + 6])
     c, total, at = vector(work, 0, n * n_points), vector(work, n * n_points, n), n * (n_points + 1)
     own, at = vector(work, at, n * (dx + dy)), at + n * (dx + dy)
-    q, at = vector(work, at, end - 2), at + end
+    length = (end - 2) // 2
+    q = vector(p, 2 + length, length)
     space, moved, tail = vector(work, at, d), vector(work, at + d, d), rest(work, at + 2 * d)
-    for i in range(end - 2):
-        q[i] = p[2 + i]
-    q[0] = n
     for i in range(n * dx):
         own[i] = data[i]
     for b in range(n_columns):

@@ -18,7 +18,7 @@ from sgdsde.models.gaussian_deep_linear import GaussianDeepLinear
 from sgdsde.models.model import Model, Samples
 from sgdsde.models.population import Population, gaussian
 
-__all__ = ["Fresh", "fresh", "read_data"]
+__all__ = ["Fresh", "check_arrays", "fresh", "read_data", "reads_arrays"]
 
 
 def read_data(model: Model, X: Any, Y: Any) -> tuple[Model, Samples, Any]:
@@ -92,10 +92,26 @@ def fresh(model: Model, law: Any) -> tuple[Model, Fresh]:
     else:
         made = Fresh(np.zeros(law.V.shape[1]), law.root_x, law.V, law.root_eps)
     plain = model.plain if isinstance(model, GaussianDeepLinear) else model
-    X, Y = made.batch(2)
-    one, other = plain.samples(X[:1], Y[:1]), plain.samples(X[1:], Y[1:])
-    theta, mixed = plain.init(rng=0), one._replace(data=other.data)
-    found, wanted = (plain.per_sample_gradients(theta, samples) for samples in (mixed, other))
-    if other.data.size != X[1:].size + Y[1:].size or not np.array_equal(found, wanted):
-        raise ModelError(f"fresh samples need a model whose kernels read X and Y from arrays, and {model!r} does not")
+    check_arrays(plain, *made.batch(2))
     return plain, made
+
+
+def reads_arrays(model: Model, X: Any, Y: Any) -> bool:
+    """Whether the kernels read X and Y from their arrays, X and then Y raveled and no more, tried on two samples.
+
+    The passes of a model that is a function of Python read their data elsewhere.
+    """
+    one, other = model.samples(X[:1], Y[:1]), model.samples(X[1:2], Y[1:2])
+    if other.data.size != np.size(X[1:2]) + np.size(Y[1:2]):
+        return False
+    theta = model.init(rng=0)
+    found, wanted = (model.per_sample_gradients(theta, samples) for samples in (one._replace(data=other.data), other))
+    return np.array_equal(found, wanted)
+
+
+def check_arrays(model: Model, X: Any, Y: Any) -> None:
+    """ModelError where the model's step cannot run on a batch that is put together."""
+    if not reads_arrays(model, X, Y):
+        raise ModelError(
+            f"samples that are made at each step need a model whose kernels read X and Y from arrays, got {model!r}"
+        )

@@ -107,7 +107,8 @@ def fresh_step(increment, correction, x, t, h, dW, aux, status, work, p, data):
 def noisy_step(increment, correction, x, t, h, dW, aux, status, work, p, data):
     """One step on the samples whose indices are aux[:S], their labels moved by std·aux[S:], d_y numbers each.
 
-    Data are X (N, d_x), Y (N, d_y), then std (d_y), d_x, d_y, N and the words of the model's step.
+    p = [γ, 0, *q of N samples, *q of S samples, S, d_y]; data are X (N, d_x), Y (N, d_y), then std (d_y), d_x, d_y, N
+    and the words of the model's step.
     """
     d, n_columns = x.shape
     end = data.shape[0] - NOISY_TAIL
@@ -117,11 +118,13 @@ def noisy_step(increment, correction, x, t, h, dW, aux, status, work, p, data):
     size = aux.shape[0] // (1 + dy)
     batch, order = vector(work, 0, size * (dx + dy)), matrix(work, size * (dx + dy), size, 1)
     at = size * (dx + dy + 1)
-    own_p, at = vector(work, at, p.shape[0]), at + p.shape[0]
+    length = (p.shape[0] - 4) // 2
+    own_p, at = vector(work, at, 2 + length), at + 2 + length
     space, tail = vector(work, at, d), rest(work, at + d)
-    for i in range(p.shape[0]):
+    for i in range(2):
         own_p[i] = p[i]
-    own_p[2] = size
+    for i in range(length):
+        own_p[2 + i] = p[2 + length + i]
     for s in range(size):
         order[s, 0] = s
     for b in range(n_columns):

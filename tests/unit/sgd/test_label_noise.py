@@ -10,7 +10,7 @@ import pytest
 import sgdsde as sg
 from sgdsde._abi import AUXILIARY, BATCH
 from sgdsde._errors import ArgumentError, ModelError, ShapeError
-from sgdsde.models import MLP, DeepLinear, LogisticRegression, Product, SoftmaxRegression, uw_gauss
+from sgdsde.models import MLP, DeepLinear, LogisticRegression, Product, SoftmaxRegression, from_functions, uw_gauss
 from sgdsde.random import stream
 from sgdsde.sgd.label_noise import sigma_points
 from sgdsde.sgd.optimizers import SVAG, HeavyBall
@@ -237,6 +237,81 @@ def test_problems_travel_and_change():
         problem.replace(label_noise=0.5).run(theta, 3, rng=0, track=law)
     order2 = problem.sde(order=2)
     assert np.isfinite(sg.solve(order2, (0, 0.3), theta, rng=0).y).all()
+
+
+def loss(theta, x, y):
+    return (theta[0] * theta[1] * x[0] + theta[1] * x[1] - y[0]) ** 2
+
+
+def gradient(theta, x, y):
+    r = 2.0 * (theta[0] * theta[1] * x[0] + theta[1] * x[1] - y[0])
+    return r * theta[1] * x[0], r * (theta[0] * x[0] + x[1])
+
+
+def bent(theta, x, y):
+    return np.exp(-y[0] * theta[0] * x[0]) + theta[1] ** 2
+
+
+def in_python(theta, x, y):
+    r = 2.0 * (theta[0] * theta[1] * x[0] + theta[1] * x[1] - y[0])
+    return [r * theta[1] * x[0], r * (theta[0] * x[0] + x[1]), {}][:2]
+
+
+def bent_in_python(theta, x, y):
+    return [-y[0] * x[0] * np.exp(-y[0] * theta[0] * x[0]), 2.0 * theta[1], {}][:2]
+
+
+def test_a_model_of_ones_own(t):
+    rng = np.random.default_rng(0)
+    X, Y, std = rng.standard_normal((3, 2)), rng.standard_normal((3, 1)), 0.5
+    problem = sg.SGD(from_functions(loss, gradient, dim=2), X, Y, learning_rate=0.1, batch_size=2, label_noise=std)
+    theta = np.array([0.3, 0.4])
+    aux, weights = batches_and_nodes(problem, t)
+    steps = (theta - t.aux_steps(problem, theta, aux)) / 0.1
+    mean, spread = t.weighted_moments(steps, weights)
+    J = np.array([[theta[1] * x[0], theta[0] * x[0] + x[1]] for x in X])
+    wanted = plain(problem).covariance(theta) + 4 * std**2 * J.T @ J / 3
+    assert mean == pytest.approx(problem.gradient(theta), rel=1e-11)
+    assert 2 * spread == pytest.approx(wanted, rel=1e-11, abs=1e-12)
+    assert problem.covariance(theta) == pytest.approx(wanted, rel=1e-12)
+    v = rng.standard_normal((4, 6))
+    found = t.sde_steps(problem, theta, 0.2, v, "per-sample")
+    by_factor = theta - 0.2 * problem.gradient(theta) + np.sqrt(2 * problem.sigma2) * v @ problem.factor(theta).T
+    assert found == pytest.approx(by_factor, rel=1e-12)
+
+
+def test_a_model_that_runs_in_python_has_the_sde(t):
+    """Its passes do not read the arrays: the points are samples like others, and discrete SGD is refused."""
+    rng = np.random.default_rng(0)
+    X, Y, theta = rng.standard_normal((3, 2)), rng.standard_normal((3, 1)), np.array([0.3, 0.4])
+    slow = from_functions(loss, in_python, dim=2)
+    with pytest.warns(RuntimeWarning, match="Python"):
+        problem = sg.SGD(slow, X, Y, learning_rate=0.1, label_noise=0.5)
+    quick = sg.SGD(from_functions(loss, gradient, dim=2), X, Y, learning_rate=0.1, label_noise=0.5)
+    v = rng.standard_normal((2, 6))
+    found, wanted = (t.sde_steps(p, theta, 0.2, v, "per-sample") for p in (problem, quick))
+    assert found == pytest.approx(wanted, rel=1e-12)
+    with pytest.raises(ModelError, match="need a model whose kernels read X and Y from arrays"):
+        problem.run(theta, 2, rng=0)
+    with pytest.raises(ModelError, match="label_noise needs floats"):
+        sg.SGD(slow, X, np.array([[1], [2], [3]]), learning_rate=0.1, label_noise=0.1)
+    with (
+        pytest.warns(RuntimeWarning, match="Python"),
+        pytest.raises(ModelError, match="whose gradient is linear in the label"),
+    ):
+        sg.SGD(from_functions(bent, bent_in_python, dim=2), X, Y, learning_rate=0.1, label_noise=0.1)
+    law = sg.datasets.GaussianTeacher([[1.0, 0.5]], 1.0, 0.1, n_estimate=3)
+    fresh = sg.SGD(slow, law, learning_rate=0.1)
+    assert fresh.n_samples == 3
+    with pytest.raises(ModelError, match="need a model whose kernels read X and Y from arrays"):
+        fresh.run(theta, 2, rng=0)
+
+
+def test_one_sample_is_enough():
+    problem = sg.SGD(DeepLinear([2, 1]), [[1.0, 2.0]], [1.0], learning_rate=0.1, label_noise=0.5)
+    theta = np.array([0.5, -0.2])
+    assert problem.covariance(theta) == pytest.approx(np.outer([1.0, 2.0], [1.0, 2.0]), rel=1e-12)  # 4·std²·xxᵀ
+    assert problem.run(theta, 5, rng=0).success and sg.solve(problem.sde(), (0, 0.3), theta, rng=0).success
 
 
 def test_what_is_refused():

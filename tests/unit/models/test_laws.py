@@ -30,7 +30,7 @@ def test_all_laws_hold(model):
     for A in model.symmetries().values():
         if A.is_symmetric:
             ratios = assert_laws(problem, A, rng.standard_normal(model.dim))
-            assert len(ratios) == 17 and max(ratios.values()) <= 1
+            assert len(ratios) >= 17 and max(ratios.values()) <= 1
 
 
 @settings(max_examples=10)

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts)]
-BLOCK = re.compile(r"^(<!-- not run: .+ -->\n+)?```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^(<!-- not run: [^\n]+ -->\n+)?```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def script(page):

@@ -34,6 +34,6 @@ napoleon_use_rtype = False
 napoleon_use_ivar = True
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
-suppress_warnings = ["ref.python"]  # words such as `matrix` in a list of types, which several classes have as attributes
+suppress_warnings = ["ref.python"]  # words in lists of types that several classes have as attributes
 html_theme = "furo"
 html_title = f"sgdsde {release}"

@@ -16,7 +16,7 @@ from sgdsde._errors import ArgumentError, ModelError
 from sgdsde.algebra import Generator
 from sgdsde.symmetry.charges import as_generator
 
-__all__ = ["EPS", "ROUNDING", "gradient_rows", "gradient_sizes", "needs_samples", "noise_of", "read"]
+__all__ = ["EPS", "ROUNDING", "gradient_rows", "gradient_sizes", "near", "needs_samples", "noise_of", "read", "slope"]
 
 EPS = float(np.finfo(float).eps)
 ROUNDING = 64 * EPS
@@ -42,9 +42,24 @@ def gradient_rows(problem: Any, theta: np.ndarray) -> np.ndarray:
 
 def gradient_sizes(problem: Any, theta: np.ndarray) -> np.ndarray:
     """‖g_i‖, (N,), the largest over θ and two states within 25 % (fixed signs)."""
+    return np.max([np.linalg.norm(gradient_rows(problem, x), axis=1) for x in near(theta)], axis=0)
+
+
+def near(theta: np.ndarray) -> list[np.ndarray]:
+    """θ and two states within 25 %, fixed signs."""
     signs = np.random.default_rng(0).choice([-0.25, 0.25], (2, theta.size))
-    states = [theta, *(theta * (1.0 + signs))]
-    return np.max([np.linalg.norm(gradient_rows(problem, x), axis=1) for x in states], axis=0)
+    return [theta, *(theta * (1.0 + signs))]
+
+
+def slope(problem: Any, theta: np.ndarray) -> float:
+    """The largest ‖∇g_i‖ (Frobenius norm) over θ and two states within 25 %, by differences."""
+    found = []
+    for x in near(theta):
+        steps = EPS ** (1 / 3) * (1 + np.abs(x))
+        ends = ((gradient_rows(problem, x + e), gradient_rows(problem, x - e)) for e in np.diag(steps))
+        columns = [(one - other) / (2 * s) for s, (one, other) in zip(steps, ends, strict=True)]
+        found.append(np.sqrt(np.sum(np.square(columns), axis=(0, 2)).max()))
+    return float(max(found))
 
 
 def noise_of(problem: Any) -> float:

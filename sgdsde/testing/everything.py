@@ -6,7 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from sgdsde.testing import discrete, equilibria, euler, noise, orbits, projections, tangency
+from sgdsde.models import MLP, ScaleInvariant
+from sgdsde.testing import (
+    activations,
+    corrections,
+    discrete,
+    equilibria,
+    euler,
+    midpoint,
+    noise,
+    norms,
+    orbits,
+    projections,
+    samplers,
+    tangency,
+)
 from sgdsde.testing._scales import read
 from sgdsde.testing.steps import MOST, count_batches, sde_steps
 
@@ -46,7 +60,8 @@ def assert_laws(problem: Any, generator: Any, theta: Any) -> dict[str, float]:
     (True, True)
     """
     a, x = read(problem, generator, theta)
-    m = problem.sde().noise_dim
+    sde = problem.sde()
+    m = sde.noise_dim
     laws: list[Any] = [
         tangency.assert_tangent,
         tangency.assert_factor_tangent,
@@ -60,6 +75,10 @@ def assert_laws(problem: Any, generator: Any, theta: Any) -> dict[str, float]:
         laws.append(euler.assert_euler_maruyama_mean)
     if m and 3**m <= MOST:
         laws.append(euler.assert_euler_maruyama_variance)
+    if sde.exact_correction:
+        laws += [corrections.assert_orbit_correction, midpoint.assert_midpoint_rate]
+    if m == 1:
+        laws.append(midpoint.assert_sign_pair)
     if problem.n_samples is not None:
         laws.append(orbits.assert_losses_kept)
         if count_batches(problem) <= MOST:
@@ -67,6 +86,7 @@ def assert_laws(problem: Any, generator: Any, theta: Any) -> dict[str, float]:
             if m and 2**m <= MOST:
                 laws.append(euler.assert_equal_means)
     ratios = {law.__name__: law(problem, a, x) for law in laws}
+    ratios |= {law.__name__: law(problem, x) for law in _of_the_model(problem)}
     if problem.n_samples is not None:
         ratios["assert_covariance"] = noise.assert_covariance(problem, x)
         if "per-sample" in problem.model.factors:
@@ -76,3 +96,18 @@ def assert_laws(problem: Any, generator: Any, theta: Any) -> dict[str, float]:
     ratios["assert_start_projection"] = projections.assert_start_projection(problem, a, paths)
     ratios["assert_midpoint_projection"] = projections.assert_midpoint_projection(a, paths)
     return ratios
+
+
+def _of_the_model(problem: Any) -> list[Any]:
+    """The laws that are not about the generator."""
+    model, laws = problem.model, []
+    smooth = not isinstance(model, MLP) or model.activation not in ("relu", "leaky_relu")
+    if smooth and problem.sde().exact_correction:
+        laws.append(corrections.assert_correction)
+    if problem.n_samples is not None and count_batches(problem) <= MOST:
+        laws.append(samplers.assert_sampling)
+        if not smooth and model.depth > 1:
+            laws.append(activations.assert_unit_balance)
+        if isinstance(model, ScaleInvariant):
+            laws.append(norms.assert_norm_law)
+    return laws

@@ -54,20 +54,29 @@ def batch_steps(problem: Any, theta: Any, batches: Any) -> np.ndarray:
     theta : (d,) array_like
     batches : (n, S) array_like of int
     """
+    batches = np.asarray(batches, dtype=np.float64)
+    if problem.optimizer is not None or problem.label_noise is not None:
+        raise ArgumentError(f"problem must be plain SGD to enumerate its steps, got {problem!r}")
+    if batches.shape[1:] != (problem.batch_size,) or not np.isin(batches, np.arange(problem.n_samples)).all():
+        raise ArgumentError(f"batches must hold {problem.batch_size} of {problem.n_samples} indices in each row")
+    return run_steps(problem, _check.array("theta", theta, (problem.model.dim,)), batches)
+
+
+def run_steps(problem: Any, theta: np.ndarray, drawn: Any) -> np.ndarray:
+    """The states after one step from θ, (n, d), with what the STEP kernel of the recursion is to find drawn, (n, r)."""
     recursion = problem.recursion()
     scheme, kernels = recursion.scheme, recursion.kernels()
-    batches = np.asarray(batches, dtype=np.float64)
-    n, size = batches.shape
-    if size != problem.batch_size or not np.isin(batches, np.arange(problem.n_samples)).all():
-        raise ArgumentError(f"batches must hold {problem.batch_size} of {problem.n_samples} indices in each row")
-    theta = _check.array("theta", theta, (problem.model.dim,))
+    aux = np.ascontiguousarray(np.asarray(drawn, dtype=np.float64).T)
+    n, h = aux.shape[1], problem.learning_rate * (1.0 if problem.optimizer is None else problem.optimizer.pace)
+    data = kernels.data
+    if scheme.prepare is not None:
+        data = np.concatenate([data, scheme.prepare(recursion, kernels, 0.0, theta, h)])
     x = np.ascontiguousarray(np.repeat(theta[:, None], n, axis=1))
     fixed, per_path = scheme.work(theta.size, 0)
-    h, work, status = np.full(n, problem.learning_rate), np.empty(fixed + per_path * n), np.zeros(n, np.int64)
-    aux = np.ascontiguousarray(batches.T)
+    lengths, work, status = np.full(n, h), np.empty(fixed + per_path * n), np.zeros(2 * n, np.int64)
     scheme.step(
-        kernels.increment, kernels.correction, x, np.zeros(n), h, np.zeros((0, n)), aux, status, work,
-        kernels.p, kernels.data,
+        kernels.increment, kernels.correction, x, np.zeros(n), lengths, np.zeros((0, n)), aux, status, work,
+        kernels.p, data,
     )  # fmt: skip
     return np.ascontiguousarray(x.T)
 

@@ -20,6 +20,7 @@ from sgdsde.algebra import Generator
 from sgdsde.models import MLP, DeepLinear, DiagonalLinear, Model, Population, Product, RadialNetwork, ScaleInvariant
 from sgdsde.models.losses import squared
 from sgdsde.sgd import SGD
+from sgdsde.sgd.optimizers import SVAG
 
 try:
     st: Any = import_module("hypothesis.strategies")
@@ -33,7 +34,7 @@ except ModuleNotFoundError as error:
 
 __all__ = [
     "Case", "cases", "data", "generators", "group_parameters", "models", "numbers", "populations", "problems",
-    "rotations", "states", "symmetric_matrices",
+    "relu_networks", "rotations", "samplers", "scale_invariant_networks", "states", "symmetric_matrices",
 ]  # fmt: skip
 
 LARGEST = 3.0
@@ -70,13 +71,42 @@ def _random(seed: int, what: tuple[Any, float]) -> np.ndarray:
 @st.composite
 def models(draw: Any, depths: tuple[int, ...] = (2, 3, 4), products: bool = True) -> Model:
     """`DeepLinear` of these depths with d <= 30, and `Product` of width 1..3; the loss ‖r‖², ½‖r‖² or 2‖r‖²."""
-    depth, scale = draw(st.sampled_from(depths)), draw(st.sampled_from([1.0, 0.5, 2.0]))
+    depth, scale = draw(st.sampled_from(depths)), draw(_scales())
     if products and draw(st.integers(0, 2)) == 0:
         return Product(draw(st.integers(1, 3)), depth, scale)
+    return draw(_networks((depth,), lambda dims: DeepLinear(dims, scale)))
+
+
+@st.composite
+def relu_networks(draw: Any, depths: tuple[int, ...] = (2, 3)) -> MLP:
+    """`MLP` with relu or leaky relu, with or without biases, d <= 30; squared loss.
+
+    Slopes are 1/2 and 1/8, so that a unit at its kink is there exactly, in whatever order its inputs are added up.
+    """
+    slope, biases = draw(st.sampled_from([None, 0.5, 0.125])), draw(st.booleans())
+    kind = {"activation": "relu"} if slope is None else {"activation": "leaky_relu", "slope": slope}
+    return draw(_networks(depths, lambda dims: MLP(dims, biases=biases, scale=1.0, **kind)))
+
+
+@st.composite
+def scale_invariant_networks(draw: Any, depths: tuple[int, ...] = (1, 2, 3)) -> ScaleInvariant:
+    """`ScaleInvariant`, divided by one norm or by that of each layer, d <= 30."""
+    norm, scale = draw(st.sampled_from(["total", "layers"])), draw(_scales())
+    return draw(_networks(depths, lambda dims: ScaleInvariant(dims, norm, scale)))
+
+
+def _scales() -> Any:
+    return st.sampled_from([1.0, 0.5, 2.0])
+
+
+@st.composite
+def _networks(draw: Any, depths: tuple[int, ...], make: Any) -> Any:
+    """A network of one of these depths, of widths 1..5 and with d <= 30."""
+    depth = draw(st.sampled_from(depths))
     dims = draw(st.lists(st.integers(1, 5), min_size=depth + 1, max_size=depth + 1))
-    while DeepLinear(dims).dim > MOST_PARAMETERS:
+    while (made := make(dims)).dim > MOST_PARAMETERS:
         dims[int(np.argmax(dims))] -= 1
-    return DeepLinear(dims, scale)
+    return made
 
 
 @st.composite
@@ -120,6 +150,7 @@ def problems(
     learning_rate: Any = None,
     replacement: Any = None,
     max_batches: int = 512,
+    sampler: Any = None,
 ) -> SGD:
     """SGD problems: η in 0.001..0.3, γ = 0 or up to 0.5, S in 1..N, with replacement or without.
 
@@ -131,18 +162,25 @@ def problems(
     min_samples, max_samples : int
     max_batches : int
         S is lowered until no more batches than this can be drawn.
+    sampler : strategy or dict, optional
+        `sampling` and `optimizer` of `SGD`, in place of `replacement`: `samplers()`.
     """
     made = _drawn(draw, model, models())
     pair = _drawn(draw, data, _data_of(made, min_samples, max_samples) if data is None else None)
     X, Y = (pair, None) if isinstance(pair, Population) else pair
     n = 0 if Y is None else len(Y)
+    how = _drawn(draw, sampler, st.just({}))
     again = True if not n else _drawn(draw, replacement, st.booleans())
+    if "sampling" in how:
+        again = how["sampling"] == "with replacement"
+    else:
+        how = {**how, "replacement": again}
     size = draw(st.integers(1, max(n, 1)))
     while (n**size if again else math.comb(n, size)) > max_batches:
         size -= 1
     return SGD(
         made, X, Y, learning_rate=_drawn(draw, learning_rate, st.floats(1e-3, 0.3)), batch_size=size,
-        gamma=_drawn(draw, gamma, st.one_of(st.just(0.0), st.floats(1e-3, 0.5))), replacement=again,
+        gamma=_drawn(draw, gamma, st.one_of(st.just(0.0), st.floats(1e-3, 0.5))), **how,
     )  # fmt: skip
 
 
@@ -189,6 +227,14 @@ def group_parameters(generator: Generator) -> Any:
     """λ with |λ|‖A‖ <= 2."""
     reach = REACH / generator.norm if generator.norm > 0 else REACH
     return st.floats(-1.0, 1.0).map(lambda c: c * reach)
+
+
+@st.composite
+def samplers(draw: Any, most: int = 8) -> dict[str, Any]:
+    """Settings of `SGD`: how batches are drawn, and plain SGD or SVAG(l), l <= most."""
+    optimizer = draw(st.one_of(st.none(), st.builds(SVAG, st.integers(1, most))))
+    kinds = ["with replacement", "without replacement"] + ["epochs"] * (optimizer is None)
+    return {"sampling": draw(st.sampled_from(kinds)), "optimizer": optimizer}
 
 
 def rotations(m: int) -> Any:

@@ -33,7 +33,7 @@ class Wrong(Product):
 
 def test_all_laws_hold_and_say_how_well(case):
     ratios = assert_laws(*case)
-    assert len(ratios) == 17 and all(0 <= value <= 1 for value in ratios.values())
+    assert len(ratios) == 21 and all(0 <= value <= 1 for value in ratios.values())
     assert {"assert_discrete_law", "assert_equal_means", "assert_noise"} <= set(ratios)
 
 

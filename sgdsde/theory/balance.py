@@ -240,8 +240,7 @@ def relaxation_rates(layers: TwoLayers) -> np.ndarray:
     N = layers.W2.T @ layers.K_eps @ layers.W2 + layers.W1 @ layers.K_x @ layers.W1.T
     i, j = np.tril_indices(h)
     basis = np.zeros((i.size, h, h))
-    weight = np.where(i == j, 1.0, np.sqrt(0.5))
-    basis[np.arange(i.size), i, j] = basis[np.arange(i.size), j, i] = weight
+    basis[np.arange(i.size), i, j] = basis[np.arange(i.size), j, i] = 1.0
 
     def operator(S: np.ndarray) -> np.ndarray:
         return np.einsum("aij,bij->ab", basis, S @ basis + basis @ S)

@@ -111,6 +111,7 @@ def test_regimes_by_looking_at_the_density(law, gamma):
                 assert points[-1] == pytest.approx(interior_mode(law, T, gamma), rel=1e-6)
     for T, there in ((0.999 * found.collapses, True), (1.001 * found.collapses, False)):
         assert StationaryLaw(law, T, gamma=gamma).normalisable == there
+    assert 0 < found.diverges <= found.loses_mode <= found.collapses < np.inf
 
 
 def test_the_gaussian_thresholds():

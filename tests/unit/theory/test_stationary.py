@@ -52,6 +52,16 @@ def test_no_probability_flows_where_y_is_kx(depth):
     assert flux(law, law.log_density, V[V > 1.4]) < 1e-9
 
 
+@pytest.mark.parametrize("depth", [2, 3, 7])
+def test_no_probability_flows_at_extreme_sizes(depth):
+    law = StationaryLaw(HUMP, 0.08, depth)
+    tiny = np.array([1e-20, 1e-29, 1e-40])  # on both sides of where an exponent by quadrature hands over to its powers
+    assert flux(law, law.log_density, tiny) < 1e-9
+    assert (
+        np.ptp(law.log_density(10.0 ** np.arange(20, 31)) - law.tail_exponent * np.log(10) * np.arange(20, 31)) < 1e-9
+    )
+
+
 def test_the_deep_limit():
     law = StationaryLaw.deep(HUMP, 0.3, 0.1)
     assert flux(law, law.log_density, V) < 1e-9 and law.atoms == (0.0,)

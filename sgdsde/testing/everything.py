@@ -100,7 +100,8 @@ def assert_laws(problem: Any, generator: Any, theta: Any) -> dict[str, float]:
 
 def _of_the_model(problem: Any) -> list[Any]:
     """The laws that are not about the generator."""
-    model, laws = problem.model, []
+    model = problem.model
+    laws: list[Any] = []
     smooth = not isinstance(model, MLP) or model.activation not in ("relu", "leaky_relu")
     if smooth and problem.sde().exact_correction:
         laws.append(corrections.assert_correction)

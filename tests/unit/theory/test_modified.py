@@ -59,24 +59,25 @@ def test_the_slow_potential_falls_at_the_rate_of_the_charge(problem):
     assert slope == pytest.approx(-Charge(A).rate(problem, theta), rel=1e-6)
 
 
-def test_shuffled_epochs_descend_the_shuffled_loss():
+@pytest.mark.parametrize("S", [1, 2])
+def test_shuffled_epochs_descend_the_shuffled_loss(S):
     x, y = np.array([1.0, -0.5, 2.0, 0.3]), np.array([0.7, 1.0, -0.4, 0.2])
     errors = []
     for eta in (0.02, 0.01):
-        problem = SGD(LinearRegression(1, biases=False), x[:, None], y, learning_rate=eta, gamma=0.1)
+        problem = SGD(LinearRegression(1, biases=False), x[:, None], y, learning_rate=eta, gamma=0.1, batch_size=S)
         ends = []
         for order in permutations(range(4)):
             theta = 1.5
-            for i in order:
-                theta -= eta * (2 * x[i] * (x[i] * theta - y[i]) + 0.2 * theta)
+            for batch in np.split(np.array(order), 4 // S):
+                theta -= eta * (np.mean(2 * x[batch] * (x[batch] * theta - y[batch])) + 0.2 * theta)
             ends.append(theta)
-        # the flow of a quadratic over one epoch, from its exact first and second derivative
-        first = [float(differences(lambda t: shuffled_loss(problem, t), np.array([t]), 1e-3)[0]) for t in (1.5, 0.5)]
-        curvature, rate = first[0] - first[1], first[0]
-        flow = 1.5 - rate / curvature * -np.expm1(-curvature * 4 * eta)
-        errors.append(np.mean(ends) - flow)
-        plain = problem.gradient([1.5])[0] + 0.3
-        assert abs(1.5 - plain / 3 * -np.expm1(-3 * 4 * eta) - np.mean(ends)) > 10 * abs(errors[-1])
+
+        def flow(f, eta=eta, problem=problem):  # of a quadratic over one epoch, from its derivatives
+            first = [float(differences(lambda t: f(problem, t), np.array([t]), 1e-3)[0]) for t in (1.5, 0.5)]
+            return 1.5 + first[0] / (first[0] - first[1]) * np.expm1(-(first[0] - first[1]) * (4 // S) * eta)
+
+        errors.append(np.mean(ends) - flow(shuffled_loss))
+        assert abs(np.mean(ends) - flow(modified_loss)) > 5 * abs(errors[-1])  # without the noise of batches
     assert errors[0] / errors[1] == pytest.approx(8, rel=0.1)  # O(η³) over one epoch; O(η²) without the modification
     with pytest.raises(ArgumentError, match="at least 2 samples"):
         shuffled_loss(SGD(LinearRegression(1, biases=False), [[1.0]], [1.0], learning_rate=0.1), [1.0])

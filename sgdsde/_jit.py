@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numba
@@ -61,8 +63,21 @@ def kernel_uncached(signature: Any, **options: Any) -> Callable[[Callable], Any]
     return lambda function: _compile(function, signature, cache=False, **options)
 
 
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """The garbage collector waits: reading machine code makes many objects that stay, and each full pass over those of
+    numba takes half as long as reading all kernels of a run."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def _compile(function: Callable, signature: Any, cache: bool, **options: Any) -> Any:
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _no_collection():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         if not cache:
             return numba.njit(signature, **{**OPTIONS, **options})(function)

@@ -94,12 +94,16 @@ def read_run(field: Any, solution: Any, problem: Any = None) -> Run:
         raise ShapeError(f"solution must hold {field.dim} components for {field.name}, got {states.shape[-1]}")
     states = states.reshape(-1, *states.shape[-2:])
     own = getattr(solution, "problem", None)
+    if getattr(own, "order", 1) != 1:
+        raise ArgumentError("solution must be of the SDE of order 1: the law is of that, and this is of order 2")
     own = getattr(own, "problem", own)  # the SDE of a problem has it as `problem`
     problem = own if problem is None else problem
     if not hasattr(problem, "model"):
         raise ArgumentError("problem must be given: the solution is not of an SGD problem or its SDE")
+    if getattr(problem, "schedule", None) is not None:
+        raise ArgumentError("problem must have a constant learning rate: with a schedule the noise is of no one rate")
     steps = np.asarray(solution.steps)
-    dense = steps.size > 1 and bool(np.all(np.diff(steps) == 1)) and getattr(problem, "schedule", None) is None
+    dense = steps.size > 1 and bool(np.all(np.diff(steps) == 1))
     method = str(solution.method)
     known = method in COVERED and getattr(problem, "optimizer", None) is None
     return Run(states, np.asarray(solution.t), method, float(solution.dt) if dense and known else None, problem)

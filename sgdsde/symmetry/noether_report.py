@@ -121,7 +121,7 @@ def circulation(trajectory: Any, J: Any, problem: Any = None, *, rule: str = "mi
     problem : SGD, optional
         Default that of the solution.
     rule : {"midpoint", "trapezoid"}
-        Both have an error of third order in Δθ; the midpoint is exact for an affine J.
+        Both have an error of third order in Δθ, and none for an affine J.
 
     Examples
     --------

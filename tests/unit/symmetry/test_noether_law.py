@@ -114,6 +114,12 @@ def test_circulation_where_there_is_no_charge():
     assert "predicted" in repr(found) and found.total.shape == (25, 13)
 
 
+def test_the_two_rules_by_hand():
+    for rule, wanted in (("midpoint", 2.0**3 * 2), ("trapezoid", (1.0 + 27.0) / 2 * 2)):
+        assert circulation([[1.0], [3.0]], lambda x: x**3, rule=rule).stratonovich == wanted
+    assert circulation([[1.0], [3.0]], lambda x: x**3).ito == 2.0
+
+
 def test_circulation_of_a_gradient_is_its_charge_and_of_a_rotation_zero():
     problem = one_hot()
     run = problem.run(problem.model.init(0), 10, 3, rng=0, t_eval="steps")
@@ -150,6 +156,13 @@ def test_refusals():
     run = problem.run(problem.model.init(0), 2, rng=0)
     with pytest.raises(ShapeError, match="solution must hold 2 components"):
         charge.report(run)
+    elementwise = NoetherCharge.elementwise(problem)
+    second = sg.solve(problem.sde(order=2), (0, 0.02), problem.model.init(0), rng=0)
+    with pytest.raises(ArgumentError, match="order 1"):
+        elementwise.report(second)
+    scheduled = problem.replace(learning_rate=sg.schedules.cosine(0.1, 10, 0.01)).run(problem.model.init(0), 2, rng=0)
+    with pytest.raises(ArgumentError, match="constant learning rate"):
+        elementwise.report(scheduled)
     with pytest.raises(ArgumentError, match="problem must be given"):
         circulation([[1.0, 2.0], [2.0, 1.0]], charge).remainder  # noqa: B018
     with pytest.raises(ShapeError, match="trajectory must have shape"):

@@ -112,10 +112,12 @@ def richardson(steps: Any, values: Any, errors: Any, *, powers: Sequence[float] 
         raise ShapeError(f"steps and values must have shape (n_levels,), got {h.shape} and {y.shape}")
     if (h <= 0).any() or np.unique(h).size < h.size:
         raise ArgumentError(f"steps must be positive and different, got {_check.show(h)}")
-    of = tuple(_check.positive("powers", power) for power in powers)
+    of = tuple(_check.positive("powers", power) for power in (powers if np.ndim(powers) else (powers,)))
     if len(set(of)) < len(of) or not 0 < len(of) < h.size:
         raise ArgumentError(f"powers must be different, and fewer than the {h.size} steps, got {of}")
     design = np.stack([np.ones_like(h), *(h**power for power in of)], axis=1)
+    if np.linalg.matrix_rank(design / np.abs(design).max(axis=0), tol=1e-10) < design.shape[1]:
+        raise ArgumentError(f"powers must tell the steps {_check.show(h)} apart, and {of} do not")
     root = _root(errors, h.size)
     # whitened: least squares of root⁻¹y on root⁻¹design; `by` maps values to parameters
     white = np.linalg.solve(root, design)

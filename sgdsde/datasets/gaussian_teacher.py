@@ -13,6 +13,7 @@ __all__ = ["DATA", "GaussianTeacher", "covariance_matrix", "teacher_matrix"]
 
 DATA = 6
 """Purpose (`sgdsde._abi`) of the random numbers of data that are drawn ahead of a run; sample i is path i."""
+LARGEST = 1e150
 BLOCK = 256
 """Samples drawn at a time."""
 
@@ -126,7 +127,9 @@ def covariance_matrix(name: str, value: Any, d: int) -> np.ndarray:
         raise ShapeError(f"{name} must have shape ({d}, {d}) or ({d},), or be a number, got {found.shape}")
     if np.abs(found - found.T).max() > 1e-12 * np.abs(found).max():
         raise ArgumentError(f"{name} must be symmetric, got entries that differ by {np.abs(found - found.T).max():.3g}")
-    found = 0.5 * (found + found.T)
+    found = 0.5 * found + 0.5 * found.T
+    if not np.abs(found).max() < LARGEST:
+        raise ArgumentError(f"{name} must have entries of a size that can be squared, got {np.abs(found).max():.3g}")
     least = float(np.linalg.eigvalsh(found)[0])
     if least < -1e-12 * np.abs(found).max():
         raise ArgumentError(f"{name} must have no eigenvalue below zero, got {least:.6g}")

@@ -50,7 +50,7 @@ def mnist(path: Any, part: str = "train", *, n_samples: int | None = None, one_h
     ArgumentError
         The folder or a file is not there, is cut off, or is not of this format: which, and what was wanted.
     """
-    folder = Path(os.fsdecode(path)).expanduser()
+    folder = _path(path)
     if not folder.is_dir():
         raise ArgumentError(
             f"path must be a folder that holds the IDX files of MNIST, got {str(folder)!r}, which is "
@@ -58,10 +58,15 @@ def mnist(path: Any, part: str = "train", *, n_samples: int | None = None, one_h
         )
     stem = PARTS[_check.choice("part", part, PARTS)]
     images, labels = read_idx(_find(folder, stem, "images", 3)), read_idx(_find(folder, stem, "labels", 1))
-    if images.ndim != 3 or labels.ndim != 1 or len(images) != len(labels):
+    if images.ndim != 3 or labels.ndim != 1 or len(images) != len(labels) or images.size == 0:
         raise ArgumentError(
             f"path must hold images (N, rows, columns) and as many labels (N,), got {images.shape} and {labels.shape} "
             f"in {str(folder)!r}"
+        )
+    if images.dtype != np.uint8 or labels.dtype != np.uint8:
+        raise ArgumentError(
+            f"path must hold images and labels of unsigned bytes (type 08), got {images.dtype} and {labels.dtype} in "
+            f"{str(folder)!r}"
         )
     n = len(labels) if n_samples is None else _check.count("n_samples", n_samples, most=len(labels))
     X = images[:n].reshape(n, -1) / 255.0
@@ -76,13 +81,13 @@ def read_idx(path: Any) -> np.ndarray:
     ArgumentError
         The file is not there, is cut off, or is not of this format.
     """
-    file = Path(os.fsdecode(path)).expanduser()
+    file = _path(path)
     name = f"path {str(file)!r}"
     try:
         content = file.read_bytes()
         if content[:2] == b"\x1f\x8b":
             content = gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise ArgumentError(f"{name} must be a file that can be read: {error}") from error
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in TYPES or content[3] == 0:
         begins = content[:4].hex(" ") or "nothing"
@@ -96,7 +101,17 @@ def read_idx(path: Any) -> np.ndarray:
         raise ArgumentError(
             f"{name} must hold {wanted} bytes for the shape {shape} in its header, got {len(content)}: is it cut off?"
         )
-    return np.frombuffer(content, dtype=kind, offset=start).reshape(shape).astype(kind.newbyteorder("="))
+    try:
+        return np.frombuffer(content, dtype=kind, offset=start).reshape(shape).astype(kind.newbyteorder("="))
+    except ValueError as error:
+        raise ArgumentError(f"{name} must have a shape that an array can have, got {shape}: {error}") from error
+
+
+def _path(path: Any) -> Path:
+    try:
+        return Path(os.fsdecode(path)).expanduser()
+    except (TypeError, RuntimeError) as error:
+        raise ArgumentError(f"path must be a path, got {_check.show(path)}: {error}") from error
 
 
 def _find(folder: Path, stem: str, what: str, n_axes: int) -> Path:

@@ -73,7 +73,10 @@ def teacher_student(
         V = normals(key, TEACHER, DATA, count=d_y * d_x).reshape(d_y, d_x) / np.sqrt(d_x)
     V = teacher_matrix(V)
     Sigma_eps = covariance_matrix("Sigma_eps", Sigma_eps, V.shape[0])
-    Sigma_eps = Sigma_eps + _check.number("label_noise", label_noise, least=0.0) ** 2 * np.eye(V.shape[0])
+    noise = _check.number("label_noise", label_noise, least=0.0)
+    if noise > 1e70:
+        raise ArgumentError(f"label_noise must be of a size that can be squared, got {noise:.3g}")
+    Sigma_eps = Sigma_eps + noise**2 * np.eye(V.shape[0])
     n = _check.count("n_samples", n_samples)
     if n >= TEACHER:
         raise ArgumentError(f"n_samples must be below 2**56 - 1, got {n}")

@@ -13,7 +13,7 @@ import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError, ShapeError
-from sgdsde.symmetry.charges import Charge, as_generator
+from sgdsde.symmetry.charges import Charge, as_generator, as_problem
 from sgdsde.symmetry.equilibrium import noise_equilibrium
 
 __all__ = ["Catch", "run_and_catch"]
@@ -93,7 +93,7 @@ def run_and_catch(problem: Any, trajectory: Any, generator: Any) -> Catch:
     >>> bool(np.all(np.sign(catch.rate) == np.sign(catch.target - catch.charge)))
     True
     """
-    a = as_generator(generator)
+    problem, a = as_problem(problem), as_generator(generator)
     charge = Charge(a)
     t = None
     if hasattr(trajectory, "y") and hasattr(trajectory, "t"):

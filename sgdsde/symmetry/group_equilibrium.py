@@ -28,6 +28,7 @@ from sgdsde.models.deep_linear import DeepLinear
 from sgdsde.models.model import Model
 from sgdsde.symmetry.charges import as_problem
 from sgdsde.symmetry.directions import as_named
+from sgdsde.symmetry.projection import _check_symmetry
 
 __all__ = ["GroupEquilibrium", "group_equilibrium", "orbit_potential"]
 
@@ -36,6 +37,7 @@ FAR = 40.0
 """‖log g‖ beyond which an orbit is taken to have no lowest point: e^{40} is 1e17."""
 LONGEST = 1.0
 """Of one step of Newton's method, in ‖log g‖."""
+LARGEST = 1e150
 DONE = 1e-13
 """Of Newton's last step, in the metric of ∇²F relative to F."""
 STALLED = 1e-6
@@ -143,6 +145,16 @@ def group_equilibrium(problem: Any, theta: Any, generators: Any, *, most: int = 
     if problem.gamma < 0:
         raise ArgumentError(f"gamma must be at least 0 for a noise equilibrium, got {problem.gamma:g}")
     most = _check.count("most", most)
+    if not isinstance(generators, Model) and (problem.n_samples or 0) > 0:
+        for a in family:
+            if a.norm > 0:
+                _check_symmetry(problem, a, np.random.default_rng(1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = _potential(problem, x)
+    if not size < LARGEST:
+        raise ArgumentError(
+            f"theta must be of a size at which 2γ‖θ‖² + σ²ρTr Σ can be squared, got max|θ| = {np.abs(x).max():.3g}"
+        )
     begin, steps, travelled = x, [], 0.0
     status, now = "cut off", _Local(problem, x, family)
     first = now.potential

@@ -64,6 +64,8 @@ def second_moment(
     if l != 1 and dynamics != "svag":
         raise ArgumentError(f"splits must be 1 for dynamics={dynamics!r}, got {l}")
     if dynamics in ("sgd", "svag"):
+        if (n < 0).any() or (n != np.round(n)).any():
+            raise ArgumentError(f"n_steps must be numbers of steps, 0, 1, …, got {_check.show(n_steps)}")
         return (1.0 - 2.0 * eta * A / l + (eta * A / l) ** 2 + eta * eta * v / l) ** (l * n)
     second = eta * A * A if dynamics == "sde-2" else 0.0
     return np.exp((-2.0 * A - second + eta * v) * eta * n)

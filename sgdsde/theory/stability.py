@@ -38,6 +38,10 @@ def gd_limit(hessian: Any) -> float:
     0.5
     """
     H = _check.array("hessian", hessian, ("d", "d"))
+    if H.size == 0:
+        raise ArgumentError("hessian must not be empty")
+    if np.abs(H - H.T).max() > 1e-9 * np.abs(H).max():
+        raise ArgumentError(f"hessian must be symmetric, got entries that differ by {np.abs(H - H.T).max():.3g}")
     largest = float(np.linalg.eigvalsh(0.5 * (H + H.T))[-1])
     return 2.0 / largest if largest > 0 else np.inf
 

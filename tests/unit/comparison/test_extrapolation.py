@@ -59,6 +59,7 @@ def test_a_curve_is_no_line():
     ([0.1, 0.2], [1.0, 1.0], [[1.0, 1.0], [1.0, 1.0]], {}, ArgumentError, "positive definite"),
     ([0.1, 0.2], [1.0, 1.0], [1.0, 1.0], {"powers": (1, 2)}, ArgumentError, "fewer than the 2 steps"),
     ([0.1, 0.2, 0.3], [1.0] * 3, [1.0] * 3, {"powers": (1, 1)}, ArgumentError, "powers must be different"),
+    ([0.1, 0.2, 0.4], [1.0] * 3, [1.0] * 3, {"powers": (1, 1 + 1e-15)}, ArgumentError, "powers must tell the steps"),
 ])  # fmt: skip
 def test_arguments_are_named(steps, values, errors, more, error, words):
     with pytest.raises(error, match=words):

@@ -91,6 +91,8 @@ def test_files_that_are_not_what_they_should_be(folder, tmp_path):
         datasets.mnist(path / "nowhere")
     with pytest.raises(ArgumentError, match="which is a file"):
         datasets.mnist(path / "train-images-idx3-ubyte")
+    with pytest.raises(ArgumentError, match="path must be a path, got 3"):
+        datasets.mnist(3)
     with pytest.raises(ArgumentError, match="part must be one of 'train', 'test'"):
         datasets.mnist(path, "valid")
     with pytest.raises(ArgumentError, match="n_samples must be between 1 and 5, got 6"):
@@ -191,3 +193,19 @@ def test_singular_covariances():
 def test_arguments(change, error, message):
     with pytest.raises(error, match=message):
         datasets.teacher_student(**{"n_samples": 3, "V": [[1.0, 2.0]], **change})
+
+
+def test_labels_that_are_no_bytes_are_refused(folder, tmp_path):
+    path, images, labels = folder
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "train-images-idx3-ubyte").write_bytes(idx(images, 0x08))
+    (tmp_path / "own" / "train-labels-idx1-ubyte").write_bytes(idx(labels + 0.5, 0x0D))
+    with pytest.raises(ArgumentError, match=r"unsigned bytes \(type 08\), got uint8 and float32"):
+        datasets.mnist(tmp_path / "own")
+
+
+def test_covariances_too_large_to_be_squared_are_refused():
+    with pytest.raises(ArgumentError, match="Sigma_x must have entries of a size that can be squared"):
+        datasets.GaussianTeacher([[1.0, 2.0]], [[1e308, 1e308], [1e308, 1e308]])
+    with pytest.raises(ArgumentError, match="label_noise must be of a size"):
+        datasets.teacher_student(3, (1, 2), label_noise=1e200)

@@ -53,5 +53,7 @@ def test_lost_states_and_errors(problem, late):
     assert np.isnan(catch.target[1]) and np.isfinite(catch.target[[0, 2]]).all() and np.isfinite(catch.slope)
     with pytest.raises(sg.ShapeError, match=r"trajectory must have shape \(..., n_times, 8\)"):
         run_and_catch(problem, states[:, :3], a)
+    with pytest.raises(sg.ArgumentError, match="problem must be"):
+        run_and_catch(3, states, a)
     with pytest.raises(sg.ArgumentError, match="symmetric"):
         run_and_catch(problem, states, problem.model.generator([[0.0, 1.0], [-1.0, 0.0]]))

@@ -131,7 +131,9 @@ def test_no_equilibrium():
 def test_errors():
     model = sg.models.DeepLinear([3, 2, 2])
     problem = sg.SGD(model, *DATA, learning_rate=0.02)
-    with pytest.raises(sg.ArgumentError, match="each keep every sample's loss"):
+    with pytest.raises(sg.ArgumentError, match="theta must be of a size at which"):
+        group_equilibrium(problem, 1e100 * model.init(0), model)
+    with pytest.raises(sg.ArgumentError, match="must be symmetries of every sample's loss"):
         group_equilibrium(problem, model.init(0), sg.scaling(model.dim))
     with pytest.raises(sg.ArgumentError, match="must be symmetric"):
         group_equilibrium(problem, model.init(0), model.generator([[0.0, 1.0], [-1.0, 0.0]]))

@@ -141,3 +141,14 @@ def test_the_angle_of_a_step_at_rest():
     assert angular_update(1e-3, 1e-3, exact=True) == pytest.approx(angular_update(1e-3, 1e-3), rel=1e-5)
     with pytest.raises(ArgumentError, match="gamma must satisfy"):
         angular_update(1.0, 0.5)
+
+
+def test_steps_of_sgd_are_whole_and_hessians_symmetric():
+    from sgdsde import ArgumentError
+    from sgdsde.theory import gd_limit, second_moment
+
+    for n in (-3, 2.5):
+        with pytest.raises(ArgumentError, match="n_steps must be numbers of steps"):
+            second_moment("sgd", n, 0.1, 1.0, 1.0)
+    with pytest.raises(ArgumentError, match="hessian must be symmetric"):
+        gd_limit([[1.0, 2.0], [0.0, 1.0]])

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from sgdsde import _check
 from sgdsde._errors import ArgumentError
 from sgdsde.testing._holding import hold
-from sgdsde.testing._scales import ROUNDING, gradient_sizes, noise_of, read
+from sgdsde.testing._scales import EPS, ROUNDING, gradient_sizes, noise_of, read, slope
 from sgdsde.testing.steps import sde_steps
 
 __all__ = ["assert_quiet_path"]
@@ -32,7 +32,8 @@ def assert_quiet_path(problem: Any, generator: Any, theta: Any, dW: Any = None, 
     dW : (n, n_steps, m) array_like, optional
         Default 2 rows of 10 steps of √h·N(0, 1) from a fixed seed.
     dt : float, optional
-        h, default the learning rate. Small enough for gradient descent not to run away: rounding grows with it.
+        h; default the learning rate, or less, h·max‖∇g_i‖ <= ¼, so that gradient descent does not run away: rounding
+        grows with it.
 
     Raises
     ------
@@ -46,7 +47,8 @@ def assert_quiet_path(problem: Any, generator: Any, theta: Any, dW: Any = None, 
     1e-10), to 1e-7·‖A‖‖θ‖².
     """
     a, x = read(problem, generator, theta)
-    h = float(problem.learning_rate) if dt is None else _check.positive("dt", dt)
+    rate = float(problem.learning_rate)
+    h = min(rate, 0.25 / max(slope(problem, x), EPS)) if dt is None else _check.positive("dt", dt)
     decay, size = 1 - 2 * problem.gamma * h, gradient_sizes(problem, x).max()
     if dW is None:
         m = problem.sde().noise_dim

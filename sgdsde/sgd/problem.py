@@ -55,8 +55,9 @@ class SGD(Evaluations):
     label_noise : float or (d_y,) array_like, optional
         Standard deviation of fresh Gaussian noise on each label of a batch, in every step, for squared loss. Σ(θ), its
         factors and the charge laws have it in closed form: they are over the samples with every label moved to d_y + 1
-        places, which `X`, `Y`, `per_sample_gradients` and the like then are. The constant that it adds to the mean
-        loss is not in `loss`. Not with all N samples in each batch.
+        places, which `X`, `Y`, `per_sample_gradients` and the like then are. Without replacement the part of the labels
+        is over ρ, so that 2σ²ρΣ is what a step has. The constant that it adds to the mean loss is not in `loss`. Not
+        with all N samples in each batch.
 
     Raises
     ------

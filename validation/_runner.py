@@ -109,7 +109,7 @@ def run_task(task: Task) -> dict[str, Any]:
     """Checks, figures and time of a task as plain numbers and text; what it raises is a result too."""
     from validation._figures import drawings
 
-    claim, begin = load(task.module), time.perf_counter()
+    claim, begin, processor = load(task.module), time.perf_counter(), time.process_time()
     settings = getattr(claim, task.size)
     outcome: dict[str, Any] = {
         **{"claim": task.name, "size": task.size, "seed": task.seed, "digest": task.digest},
@@ -125,6 +125,7 @@ def run_task(task: Task) -> dict[str, Any]:
     except Exception:
         outcome["error"] = traceback.format_exc()
     outcome["seconds"] = time.perf_counter() - begin
+    outcome["processor seconds"] = time.process_time() - processor
     return outcome
 
 

@@ -93,4 +93,12 @@ CLAIM = Claim(
     full={"dims": [8, 5, 3], "samples": 256, "eta": 0.008, "gamma": 0.05, "paths": 400, "time": 4.0},
     run=run,
     draw=draw,
+    paper="Ziyin et al. 2024, noise equilibrium",
+    could_fail="ΔC could differ from the sum of its one-step means by more than chance; one step of SGD could move "
+    "C along θᵀAĝ; the noise term could be half as large.",
+    holds="Symmetric generators of each sample's loss. The exact means hold at any step and batch, the law of the "
+    "SDE up to a gap of order η.",
+    fails_where="Matrices that are no symmetry: θᵀAĝ does not vanish. The law of the SDE alone, at large η far from "
+    "the valley, where η∇LᵀA∇L is as large as the noise.",
+    caption="Mean change of C, the sum of its exact one-step means and the law of the SDE, for two steps.",
 )

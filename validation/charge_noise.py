@@ -5,8 +5,8 @@ charge, an entry of UW, scatters as η^{1/2}. The SDE at fixed σ², step h: the
 h^{1/2} for Euler-Maruyama, with the size of its formula √(8σ⁴th·Tr[(ΣA)²]); h for `milstein-symmetric`, which needs
 no Lévy areas for it; and none for the implicit midpoint rule, where ΔC = h·G_A(θ_mid) in every step.
 
-Controls: the powers exchanged; Euler-Maruyama's steps by the identity of the midpoint rule. Limit: a quadratic form that
-is no charge.
+Controls: the powers exchanged; Euler-Maruyama's steps by the identity of the midpoint rule. Limit: a quadratic form
+that is no charge.
 """
 
 from __future__ import annotations

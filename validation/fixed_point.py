@@ -80,4 +80,11 @@ CLAIM = Claim(
     full={"dims": [4, 3, 2], "samples": 128, "eta": 0.002, "gamma": 0.05, "paths": 64, "time": 120.0, "lambda": 0.4},
     run=run,
     draw=draw,
+    paper="Ziyin et al. 2024, noise equilibrium",
+    could_fail="The time averages could balance at another ratio, as they would were the law 4γC = σ²Tr[ΣA] or γ "
+    "that of PyTorch; the sides could end apart.",
+    holds="Time averages of discrete SGD at any η, with the terms η∇LᵀA∇L and ηγ that the SDE does not have; the "
+    "plain ratio is 1 up to O(η).",
+    fails_where="Without decay there is no such ratio: 2γC is zero, and the equilibrium is Tr[ΣA] = 0.",
+    caption="C of two starts on one orbit.",
 )

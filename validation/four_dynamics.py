@@ -129,4 +129,11 @@ CLAIM = Claim(
     },
     run=run,
     draw=draw,
+    paper="Li, Malladi & Arora 2021; Yaida 2019",
+    could_fail="The four extrapolated means of the charge could differ by more than their errors, were one of the "
+    "dynamics or the law of the SDE wrong.",
+    holds="The stationary mean of a charge at fixed η/S, extrapolated to η = 0.",
+    fails_where="At a finite η each dynamics has a mean of its own, η∇LᵀA∇L apart. Twice the noise or isotropic "
+    "noise is another SDE.",
+    caption="Stationary means of C against η, and their extrapolations.",
 )  # fmt: skip

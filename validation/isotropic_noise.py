@@ -77,4 +77,11 @@ CLAIM = Claim(
     full={"label_noise": 1.0, "eta": 0.1, "dt": 0.002, "time": 15.0, "isotropic": 0.2, "paths": 20000},
     run=run,
     draw=draw,
+    paper="Ziyin, Li & Ueda 2023, law of balance",
+    could_fail="Isotropic noise could take C to balance as well, and the effect be one of noise as such; or C could "
+    "spread under the noise of SGD.",
+    holds="uw with label noise: E C decays under the covariance of SGD; with noise of one size in all directions E "
+    "C stays and Var C grows as the integral of 4ς²E‖θ‖².",
+    fails_where="Any noise whose covariance has a part along Aθ: a Langevin sampler, or noise added to SGD.",
+    caption="C of single paths in grey.",
 )

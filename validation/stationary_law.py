@@ -125,4 +125,13 @@ CLAIM = Claim(
     },
     run=run,
     draw=draw,
+    paper="Ziyin, Li & Ueda 2023, law of balance",
+    could_fail="The distribution of uw could be that of another noise strength or of the Stratonovich reading, or "
+    "its variance could grow with T all the way.",
+    holds="The SDE of SGD below T_c = 1/3 for Gaussian data, with steps that follow the state.",
+    fails_where="Above T_c all mass falls to 0. Discrete SGD on these data has no such transition, and plain or "
+    "tamed Euler-Maruyama has another law.",
+    doubts="Eq. (14) prints an integral from 0 that diverges; it is read as indefinite.",
+    caption="Left: density of v = uw for four temperatures, dots measured, lines closed form. Right: the variance "
+    "against T.",
 )

@@ -155,4 +155,10 @@ CLAIM = Claim(
     },
     run=run,
     draw=draw,
+    paper="Li, Tai & E 2019; Li, Malladi & Arora 2021",
+    could_fail="The error could fall with another power of η, or the modified equation be no better than the plain "
+    "one; SVAG could tend to another law than the SDE of SGD.",
+    holds="Smooth functions of θ at a fixed time and batch size; SVAG(l) at a fixed temperature, as l grows.",
+    fails_where="At a fixed temperature η/S the error does not vanish with η: third cumulants of the gradients stay.",
+    caption="Left: weak errors against η with the fitted orders. Right: SVAG(l) and its limit.",
 )  # fmt: skip

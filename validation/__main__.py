@@ -11,7 +11,9 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
+import validation
 from validation import _runner, _table
 from validation._report import write
 
@@ -49,12 +51,12 @@ def arguments(words: Sequence[str] | None, every: Sequence[str]) -> argparse.Nam
     return args
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(words: Sequence[str] | None = None, package: ModuleType = validation) -> int:
     """Run what the words ask for: 0 when every check is as it must be, 1 when one is not, 130 when interrupted."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    modules = _runner.claims()
+    modules = _runner.claims(package)
     args = arguments(words, list(modules))
     if args.list:
         print("\n".join(f"{name:<26} {_runner.load(module).statement}" for name, module in modules.items()))

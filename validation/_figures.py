@@ -10,6 +10,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from validation.claim import Claim
 
@@ -68,10 +69,23 @@ def drawings(claim: Claim, data: dict[str, Any], salt: str) -> dict[str, str]:
         with matplotlib.rc_context({**STYLE, "svg.hashsalt": f"{claim.name} {salt} {kind}"}):
             figure = figure_class(figsize=claim.size if kind == "wide" else NARROW, layout="constrained")
             claim.draw(figure, data)
+            for ax in figure.axes:
+                _few_ticks(ax)
             content = io.StringIO()
             figure.savefig(content, format="svg", metadata={"Date": None, "Creator": None})
         made[kind] = _tidy(content.getvalue())
     return made
+
+
+def _few_ticks(ax: Any) -> None:
+    """Logarithmic axes with labels that do not run into each other."""
+    for axis in (ax.xaxis, ax.yaxis):
+        low, high = sorted(axis.get_view_interval())
+        if axis.get_scale() == "log" and low > 0:
+            axis.set_minor_formatter(NullFormatter())
+            if high / low < 100:
+                axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+                axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def _tidy(svg: str) -> str:
@@ -79,7 +93,11 @@ def _tidy(svg: str) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"(font(?:-family)?: [^;\"']*?)'DejaVu Sans'[^;\"]*", r"\1system-ui, 'DejaVu Sans', sans-serif", svg)
-    return re.sub(r"(\d+\.\d{2})\d+", r"\1", svg)
+    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
+    used = set(re.findall(r"#([\w.-]+)", svg))  # other names would stand twice in a page of several figures
+    svg = re.sub(r' id="([^"]*)"', lambda name: name.group() if name.group(1) in used else "", svg)
+    # within tags alone: what stands between them is text of the figure
+    return re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d+\.\d{2})\d+", r"\1", tag.group()), svg)
 
 
 def themed(svg: str, title: str) -> str:

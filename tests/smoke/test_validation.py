@@ -31,7 +31,7 @@ def run(settings, seed):
     BODY
     return [bounded("a number < 2 & its law", settings["x"] + 0.25, 1.0, 0.5),
             bounded("a wrong law", settings["x"], WRONG, 0.5, control=True),
-            bounded("beyond the limit", settings["x"], 7.0, 0.5, limit=True)], {"y": [1, 2]}
+            bounded("beyond <the> limit", settings["x"], 7.0, 0.5, limit=True)], {"y": [1, 2]}
 
 def draw(figure, data):
     left, right = figure.subplots(1, 2)
@@ -161,8 +161,9 @@ def test_a_sound_claim_gives_zero_and_a_report(folder, capsys):
     assert "[2/2] two, seed 1: as it must be" in err
     page = folder.page()
     for text in ("a statement of one", "a source", "in this way", "2 of 2 claims", "a number &lt; 2 &amp; its law",
-                 "Limit: beyond the limit", "&lt;none&gt;", "1.25", "x = 1"):  # fmt: skip
+                 "Limit: beyond &lt;the&gt; limit", "&lt;none&gt;", "1.25", "x = 1"):  # fmt: skip
         assert text in page, text
+    assert "<the>" not in page and "< 2" not in page and "<none>" not in page
     numbers = json.loads((folder.out / "report.json").read_text())
     assert [check["measured"] for check in numbers["one"][0]["checks"]] == [1.25, 1.0, 1.0]
 

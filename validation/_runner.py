@@ -63,10 +63,11 @@ def load(module: str) -> Claim:
 
 
 def digest(module: str, settings: Any) -> str:
-    """Of the settings, the claim, what it imports of its folder, the whole package, and versions of the libraries."""
+    """Of the settings, the claim, what it imports of its folder, how figures are drawn, the package, and the libraries."""
     made = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
     made.update(" ".join([platform.python_version(), *_versions()]).encode())
-    for path in [*_sources(module), *sorted(Path(sgdsde.__file__).parent.rglob("*.py"))]:
+    figures = Path(__file__).with_name("_figures.py")
+    for path in [*_sources(module), figures, *sorted(Path(sgdsde.__file__).parent.rglob("*.py"))]:
         made.update(path.name.encode() + path.read_bytes())
     return made.hexdigest()[:12]
 

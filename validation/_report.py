@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import json
 import platform
+import re
 import time
 from collections.abc import Mapping, Sequence
-from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -151,7 +152,9 @@ def _claim(claim: Claim, some: Outcomes) -> str:
     ]
     for outcome in some:
         if outcome["error"]:
-            parts.append(f"<h3>Seed {outcome['seed']} ended with an error</h3><pre>{escape(outcome['error'])}</pre>")
+            parts.append(
+                f"<h3>Seed {outcome['seed']} ended with an error</h3><pre>{html.escape(outcome['error'])}</pre>"
+            )
     times = ", ".join(f"{o['seconds']:.0f} s for seed {o['seed']} ({o['when']})" for o in some)
     parts.append(f'<p class="meta">{escape(claim.name)}: {times}. Code {escape(some[0]["digest"])}.</p>')
     return "\n".join(parts) + "\n</article>"
@@ -175,7 +178,7 @@ def _drawn(claim: Claim, some: Outcomes) -> list[str]:
     made = []
     for k, outcome in enumerate(some):
         if outcome["figures"] and (k == 0 or not is_good(outcome)):
-            title = escape(f"{claim.name}, seed {outcome['seed']}")
+            title = html.escape(f"{claim.name}, seed {outcome['seed']}")
             drawn = "".join(
                 f'<div class="{kind}">{themed(svg, title)}</div>' for kind, svg in outcome["figures"].items()
             )
@@ -213,13 +216,20 @@ def _rows(group: Sequence[tuple[int, Check]], many: bool) -> str:
             *([("Seed", "n", str(seed))] if many else []),
             ("Measured", "n", number(check.measured) + error),
             ("Predicted", "n", "" if check.how.startswith("at ") else number(check.predicted)),
-            ("Allowed", "", escape(check.how)),
+            ("Allowed", "how", escape(check.how)),
             ("Of allowed", "n", _table.of_allowed(check).replace(">", "&gt;")),
             ("Verdict", f"verdict {colour}", word),
         ]
         told = "".join(f'<td class="{c}" data-label="{label}">{text}</td>' for label, c, text in cells)
         rows.append(f"<tr{_css('more', k > 0)}><td>{name}</td>{told}</tr>")
     return "".join(rows)
+
+
+def escape(text: str) -> str:
+    """Plain text for the page, with raised and lowered parts: η^{3/2}, Σ_x, W_{i+1}."""
+    text = html.escape(text)
+    text = re.sub(r"\^\{([^}]+)\}", r"<sup>\1</sup>", text)
+    return re.sub(r"(?<=\w)_(?:\{([^}]+)\}|([^\W\d_]+|\d+))", r"<sub>\1\2</sub>", text)
 
 
 def _css(word: str, wanted: bool) -> str:

@@ -63,7 +63,7 @@ def load(module: str) -> Claim:
 
 
 def digest(module: str, settings: Any) -> str:
-    """Of the settings, the claim, what it imports of its folder, how figures are drawn, the package, and the libraries."""
+    """Of the settings, the claim, what it imports of its folder, how figures are drawn, package and libraries."""
     made = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
     made.update(" ".join([platform.python_version(), *_versions()]).encode())
     figures = Path(__file__).with_name("_figures.py")

@@ -46,7 +46,7 @@ def run(settings: Mapping[str, Any], seed: int) -> tuple[list[Check], dict[str, 
             mean, error = means(report.remainder[:, -1])
             checks.append(statistical(f"{name}, {label}: ΔC - its exact mean", mean, 0.0, error))
             spread[name, label] = float(report.remainder[:, -1].std(ddof=1))
-            gap = means(report.gap[:, -1])
+            gap = means(report.gap[:, -1] - report.remainder[:, -1])  # its mean, without the scatter of the paths
             spread[name, label, "gap"] = abs(gap[0])
         report = reports["sgd", label]
         worst = float(np.max(report.abs_cross[:, -1] / report.rounding[:, -1]))

@@ -8,6 +8,7 @@ from sgdsde.algebra.affine import Affine, linear_and_shift
 from sgdsde.algebra.block import Block, Dense, Diagonal, Zero
 from sgdsde.algebra.generator import Generator
 from sgdsde.algebra.sandwich import Sandwich
+from sgdsde.algebra.scattered import Scattered
 from sgdsde.algebra.standard import rescaling, rotation, scaling, translation
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Diagonal",
     "Generator",
     "Sandwich",
+    "Scattered",
     "Zero",
     "linear_and_shift",
     "rescaling",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from sgdsde.algebra.block import Block, Dense, Diagonal
+from sgdsde.algebra.scattered import Scattered
 
 __all__ = ["Parts", "combine", "cut"]
 
@@ -50,6 +51,8 @@ def _widen(block: Block, offset: int, size: int) -> Block:
         vector = np.zeros(size)
         vector[stretch] = block.vector
         return Diagonal(vector)
+    if isinstance(block, Scattered):
+        return block.placed(offset, size)
     matrix = np.zeros((size, size))
     matrix[stretch, stretch] = block.matrix
     return Dense(matrix)

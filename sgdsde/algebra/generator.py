@@ -113,7 +113,7 @@ class Generator:
 
     @classmethod
     def blocks(cls, blocks: Sequence[Block], name: str = "") -> Generator:
-        """Blocks side by side along θ: `Zero(n)`, `Diagonal(vector)`, `Sandwich((r, c), L, R)`, `Dense(matrix)`."""
+        """Blocks side by side along θ: `Zero(n)`, `Diagonal(vector)`, `Sandwich`, `Scattered`, `Dense`."""
         if not isinstance(blocks, Iterable):
             raise ArgumentError(f"blocks must be a sequence of Zero, Diagonal, …, got {_check.show(blocks)}")
         blocks = list(blocks)

@@ -9,6 +9,7 @@ import numpy as np
 from sgdsde.algebra.block import Diagonal, Zero
 from sgdsde.algebra.generator import Generator
 from sgdsde.algebra.sandwich import Sandwich
+from sgdsde.algebra.scattered import Scattered
 
 __all__ = ["entries"]
 
@@ -48,4 +49,8 @@ def _sparse(block: Any, sparse: Any) -> Any:
         if block.right is not None:
             total = total + sparse.kron(sparse.eye_array(r), sparse.coo_array(block.right.T))
         return total
+    if isinstance(block, Scattered):
+        rows, columns = np.nonzero(block.inner.matrix)
+        places = (block.index[rows], block.index[columns])
+        return sparse.coo_array((block.inner.matrix[rows, columns], places), shape=(block.size, block.size))
     return sparse.coo_array(block.matrix)

@@ -13,6 +13,7 @@ from sgdsde._errors import ArgumentError
 from sgdsde.algebra import Generator
 from sgdsde.algebra.sparse import entries
 from sgdsde.comparison.averages import TimeAverage, batch_means
+from sgdsde.models.naming import charged
 from sgdsde.run.watching import Watcher
 from sgdsde.symmetry.law import _same
 
@@ -25,6 +26,8 @@ SENTENCES = {
     "unbalanced": f"unbalanced: a relation is off by more than {SIGMAS:g} standard errors: the run is not at rest",
     "inconclusive": "inconclusive: too few batches, or sides too small to be seen; a longer run, or more paths",
 }
+MOST = 16
+"""Charges that are followed where none are named."""
 COVERED = ("sgd", "svag", "heavy-ball", "euler-maruyama")
 
 
@@ -85,7 +88,7 @@ class FluctuationDissipation:
     ----------
     problem : SGD
     generators : Generator, sequence or mapping of them, optional
-        Symmetric; those of the model by default.
+        Symmetric; by default the first 16 of the model's `symmetries()` that are.
 
     Notes
     -----
@@ -226,7 +229,7 @@ def _read(problem: Any, generators: Any) -> dict[str, Generator]:
     if not hasattr(problem, "model"):
         raise ArgumentError(f"problem must be an SGD problem, got {_check.show(problem)}")
     if generators is None:
-        found = {k: v for k, v in problem.model.symmetries().items() if v.is_symmetric}
+        found = charged(problem.model.symmetries(), MOST)
     elif isinstance(generators, Mapping):
         found = dict(generators)
     else:

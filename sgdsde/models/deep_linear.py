@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -11,8 +12,10 @@ import numpy as np
 from sgdsde import _check
 from sgdsde._errors import ArgumentError, ModelError, ShapeError
 from sgdsde.algebra import Generator
+from sgdsde.models import linear_symmetry
 from sgdsde.models.charge_rows import CHARGE_ROWS
 from sgdsde.models.model import Compiled, Model, Samples
+from sgdsde.models.naming import Named
 from sgdsde.models.packing import pack
 from sgdsde.run.watching import Watcher
 
@@ -119,17 +122,20 @@ class DeepLinear(Model):
     # --- symmetry -----------------------------------------------------------------------------------------------------
 
     def symmetries(self) -> Mapping[str, Generator]:
-        """The generator of B = I of each hidden layer: "B=I" for two layers, "layer1:B=I", "layer2:B=I", … for more.
+        """All linear symmetries of the architecture, each made when it is looked up.
 
-        `generator` makes those of any other B.
+        Of each hidden layer every B: "B=I" first, then a basis, "B[i,j]" (symmetric, i <= j, with a charge) and
+        "rotation(i,j)" (antisymmetric, i < j, without); with more than one hidden layer "layer1:B=I", … `generator`
+        makes any other B. Networks of one input or one output, or with a layer of one unit in between, have more, which
+        `linear_symmetry` lists: "shear[0](i,j)", …, and of one input and one output together "crossing(i,j)" with the
+        charge 2(u_iw_j - u_jw_i) and "twist(i,j)": with the others so(h, h).
         """
-        if self.depth == 2:
-            return {"B=I": self.generator(np.eye(self.dims[1]), name="B=I")}
-        found = {}
+        own = {}
         for layer in range(1, self.depth):
-            name = f"layer{layer}:B=I"
-            found[name] = self.generator(np.eye(self.dims[layer]), layer, name)
-        return found
+            name = f"{linear_symmetry.layer_label(self.depth, layer)}B=I"
+            own[name] = partial(self.generator, np.eye(self.dims[layer]), layer, name)
+        families = linear_symmetry.pairs(self.dims, self.generator)
+        return Named(own, [*families, *linear_symmetry.shears(self.dims, self.places())])
 
     def generator(self, B: Any, layer: int = 1, name: str = "") -> Generator:
         """The symmetry W_l ↦ -B W_l, W_{l+1} ↦ W_{l+1} B of hidden layer l.

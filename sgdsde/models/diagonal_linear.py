@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,10 +10,11 @@ import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError, ModelError, ShapeError
-from sgdsde.algebra import Diagonal, Generator
+from sgdsde.algebra import Diagonal, Generator, Scattered
 from sgdsde.models.charge_rows import CHARGE_ROWS
-from sgdsde.models.mlp_symmetry import Made
+from sgdsde.models.linear_symmetry import product_pairs
 from sgdsde.models.model import Compiled, Model, Samples
+from sgdsde.models.naming import Family, Named
 from sgdsde.models.packing import pack
 from sgdsde.models.population import Population
 from sgdsde.models.product import Product
@@ -167,8 +168,8 @@ class DiagonalLinear(Model):
         """Rescalings of neighbouring factors, each made when it is looked up.
 
         "W1/W2" is +1 on W1 and -1 on W2, with the charge ‖W1‖² - ‖W2‖². Unit by unit "W1/W2[j]", or "W1/W2[j,i]" with
-        several products for each input. Sums of neighbours rescale factors that are not. (Of two factors and width > 1
-        there are more, which mix the products of one input.)
+        several products for each input. Sums of neighbours rescale factors that are not. Two factors of width h > 1
+        have so(h, h) for each input j, "input0:mixing(i,k)", "input0:crossing(i,k)", …: see `Product.symmetries`.
         """
         units = [()] if self.n_inputs * self.width == 1 else [(), *np.ndindex(self.shapes["W1"])]
         makers: dict[str, Callable[[], Generator]] = {}
@@ -176,7 +177,16 @@ class DiagonalLinear(Model):
             for unit in units:
                 name = f"W{k}/W{k + 1}" + (f"[{','.join(map(str, unit))}]" if unit else "")
                 makers[name] = partial(self._rescaling, k, k + 1, unit, name)
-        return Made(makers)
+        return Named(makers, self._mixtures())
+
+    def _mixtures(self) -> Iterator[Family[Generator]]:
+        """What mixes the products of one input."""
+        if self.depth != 2:
+            return
+        for j in range(self.n_inputs):
+            u = range(j * self.width, (j + 1) * self.width)
+            w = range(u.start + self.dim // 2, u.stop + self.dim // 2)
+            yield from product_pairs("" if self.n_inputs == 1 else f"input{j}:", self.dim, u, w)
 
     def rescaling(self, up: int = 1, down: int = 2, unit: Sequence[int] | int | None = None) -> Generator:
         """+1 on the factor number `up`, -1 on the factor number `down`, of all products or of one.
@@ -241,6 +251,8 @@ def _diagonals(generators: Sequence[Generator]) -> list[np.ndarray] | None:
     for one in generators:
         a = np.zeros(one.dim)
         for start, block in one.parts:
+            if isinstance(block, Scattered):
+                return None
             entries = block.vector if isinstance(block, Diagonal) else np.diagonal(block.matrix)
             if not isinstance(block, Diagonal) and not np.array_equal(np.diag(entries), block.matrix):
                 return None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
-from itertools import combinations, islice
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,48 +13,18 @@ from sgdsde._errors import ArgumentError, ShapeError
 from sgdsde.algebra import Generator
 from sgdsde.algebra.block import Block, Zero
 from sgdsde.algebra.sandwich import Sandwich
+from sgdsde.models.linear_symmetry import rotations
+from sgdsde.models.naming import Named
 
-__all__ = ["Symmetries", "generator", "multiples"]
+__all__ = ["generator", "multiples", "symmetries"]
 
 
-class Symmetries(Mapping[str, Generator]):
-    """Generators by name: some of a model's own, then the rotation in the plane of units i < j of each hidden layer.
+def symmetries(model: Any, own: dict[str, Callable[[], Generator]]) -> Mapping[str, Generator]:
+    """Generators by name: some of a model's own, then "rotation(i,j)" in the plane of units i < j of each hidden layer.
 
-    Each is made when it is looked up: a layer of h units has h(h - 1)/2 planes, "rotation(i,j)" for one hidden layer,
-    "layer1:rotation(i,j)", … for more.
+    For more than one hidden layer "layer1:rotation(i,j)", …; a layer of h units has h(h - 1)/2.
     """
-
-    def __init__(self, model: Any, own: dict[str, Callable[[], Generator]]) -> None:
-        self._model, self._own = model, own
-
-    def __getitem__(self, name: str) -> Generator:
-        if name in self._own:
-            return self._own[name]()
-        found = re.fullmatch(r"(?:layer([1-9]\d*):)?rotation\((\d+),(\d+)\)", name)
-        if not found:
-            raise KeyError(name)
-        layer, i, j = int(found[1] or 1), int(found[2]), int(found[3])
-        if not layer < self._model.depth or not i < j < self._model.dims[layer] or name != self._name(layer, i, j):
-            raise KeyError(name)
-        B = np.zeros((self._model.dims[layer], self._model.dims[layer]))
-        B[i, j], B[j, i] = 1.0, -1.0
-        return _make(self._model, B, layer, name)
-
-    def _name(self, layer: int, i: int, j: int) -> str:
-        return f"{'' if self._model.depth == 2 else f'layer{layer}:'}rotation({i},{j})"
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self._own
-        for layer in range(1, self._model.depth):
-            for i, j in combinations(range(self._model.dims[layer]), 2):
-                yield self._name(layer, i, j)
-
-    def __len__(self) -> int:
-        return len(self._own) + sum(h * (h - 1) // 2 for h in self._model.dims[1:-1])
-
-    def __repr__(self) -> str:
-        names = list(islice(self, 7))
-        return f"<{len(self)} symmetries: {', '.join(names[:6])}{', …' if len(names) > 6 else ''}>"
+    return Named(own, rotations(model.dims, partial(_make, model)))
 
 
 def generator(model: Any, B: Any, layer: int, name: str) -> Generator:

@@ -78,14 +78,15 @@ class SoftmaxRegression(_Linear):
 
     Notes
     -----
-    A row added to all rows of W, and a number added to all of b, change no loss: see `translations`.
+    A row added to all rows of W, and a number added to all of b, change no loss: `translations` has the
+    directions, `symmetries` the generators.
 
     Examples
     --------
     >>> model = SoftmaxRegression(2, 3)
     >>> model.loss(model.init(0, scale=0.0), model.samples([[1.0, 0.0], [0.0, 2.0]], [1, 2]))
     1.0986122886681098
-    >>> list(model.translations())
+    >>> list(model.symmetries())
     ['b1', 'W1[:,0]', 'W1[:,1]']
     """
 

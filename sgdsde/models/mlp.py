@@ -10,7 +10,7 @@ import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError, ModelError
-from sgdsde.algebra import Generator
+from sgdsde.algebra import Affine, Generator
 from sgdsde.models import mlp_symmetry
 from sgdsde.models.charge_rows import CHARGE_ROWS
 from sgdsde.models.losses import Loss, read_loss
@@ -58,7 +58,7 @@ class MLP(Model):
     MLP([3, 4, 2], activation='relu', loss='softmax')
     >>> model.dim, model.shapes
     (26, {'W1': (4, 3), 'b1': (4,), 'W2': (2, 4), 'b2': (2,)})
-    >>> list(model.symmetries())
+    >>> list(model.symmetries())[:5]
     ['W1/W2', 'W1/W2[0]', 'W1/W2[1]', 'W1/W2[2]', 'W1/W2[3]']
     >>> model.symmetries()["W1/W2[0]"].quadratic(np.ones(26))  # 3 weights and a bias in, 2 weights out
     2.0
@@ -171,14 +171,16 @@ class MLP(Model):
 
     # --- symmetry -----------------------------------------------------------------------------------------------------
 
-    def symmetries(self) -> Mapping[str, Generator]:
-        """The linear symmetries of the architecture, each made when it is looked up.
+    def symmetries(self) -> Mapping[str, Generator | Affine]:
+        """All linear and affine symmetries of the architecture, each made when it is looked up.
 
         Of relu and leaky relu a rescaling for each hidden unit: "W1/W2[3]" is +1 on the weights and the bias that lead
         to unit 3 of hidden layer 1, and -1 on the weights that lead out of it; "W1/W2" all units of that layer
-        together. Of the identity "B=I" for two layers, "layer1:B=I", "layer2:B=I", … for more, as `DeepLinear` has
-        them, and `generator` makes those of other B. Of tanh, sigmoid and gelu none. `translations` has those that
-        move θ by a constant.
+        together. Of the identity those of `DeepLinear`, the bias turned with its layer, and with biases
+        "b1/b2[3]": b_1 + c e_3, b_2 - c W_2e_3 (an `Affine`, no charge). Of tanh, sigmoid and gelu none.
+
+        Softmax adds the translations "b2", "W2[:,5]", as `Affine` generators with charges linear in θ. (Of two classes
+        it sees one output, and layers of the identity have the shears of one; these are not named.)
         """
         return mlp_symmetry.symmetries(self)
 

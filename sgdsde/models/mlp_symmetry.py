@@ -2,66 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError, ShapeError
-from sgdsde.algebra import Generator
+from sgdsde.algebra import Affine, Generator, Scattered, translation
 from sgdsde.algebra.block import Block, Diagonal, Zero
 from sgdsde.algebra.sandwich import Sandwich
+from sgdsde.models import linear_symmetry
+from sgdsde.models.naming import Family, Named
 
 __all__ = ["generator", "packed", "symmetries", "translations"]
 
-T = TypeVar("T")
 
-
-class Made(Mapping[str, T], Generic[T]):
-    """A mapping whose values are made when they are looked up: there may be thousands, of d numbers each."""
-
-    def __init__(self, makers: dict[str, Callable[[], T]]) -> None:
-        self._makers = makers
-
-    def __getitem__(self, name: str) -> T:
-        return self._makers[name]()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
-
-    def __len__(self) -> int:
-        return len(self._makers)
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} symmetries: {', '.join(self)}>"
-
-
-def symmetries(model: Any) -> Mapping[str, Generator]:
+def symmetries(model: Any) -> Mapping[str, Generator | Affine]:
     """See `MLP.symmetries`."""
-    makers: dict[str, Callable[[], Generator]] = {}
+    own: dict[str, Callable[[], Any]] = {}
+    families: list[Family[Any]] = []
+    if model.activation == "identity":
+        families += linear_symmetry.pairs(model.dims, partial(_make, model))
+        families += linear_symmetry.shears(model.dims, model.places(), bool(model.biases))
     for layer in range(1, model.depth):
         n = model.dims[layer]
         if model.activation == "identity":
-            name = "B=I" if model.depth == 2 else f"layer{layer}:B=I"
-            makers[name] = partial(_make, model, np.ones(n), layer, name)
+            name = f"{linear_symmetry.layer_label(model.depth, layer)}B=I"
+            own[name] = partial(_make, model, np.ones(n), layer, name)
         elif model.activation in ("relu", "leaky_relu"):
             name = f"W{layer}/W{layer + 1}"
-            makers[name] = partial(_make, model, -np.ones(n), layer, name)
+            own[name] = partial(_make, model, -np.ones(n), layer, name)
             for unit in range(n):
-                makers[f"{name}[{unit}]"] = partial(_unit, model, unit, layer, f"{name}[{unit}]")
-    return Made(makers)
+                own[f"{name}[{unit}]"] = partial(_unit, model, unit, layer, f"{name}[{unit}]")
+    if model.activation == "identity" and model.biases:
+        for layer in range(1, model.depth):
+            for unit in range(model.dims[layer]):
+                name = f"b{layer}/b{layer + 1}[{unit}]"
+                own[name] = partial(_bias, model, unit, layer, name)
+    for name in _translated(model):
+        own[name] = partial(_translation, model, name)
+    return Named(own, families)
 
 
 def translations(model: Any) -> Mapping[str, np.ndarray]:
     """See `MLP.translations`."""
+    return Named({name: partial(_direction, model, name) for name in _translated(model)})
+
+
+def _translated(model: Any) -> list[str]:
+    """The names of what softmax does not see."""
     if model.loss_function.name != "softmax":
-        return Made({})
+        return []
     top = model.depth
-    names = [f"b{top}"] if model.biases else []
-    names += [f"W{top}[:,{j}]" for j in range(model.dims[-2])]
-    return Made({name: partial(_direction, model, name) for name in names})
+    return ([f"b{top}"] if model.biases else []) + [f"W{top}[:,{j}]" for j in range(model.dims[-2])]
+
+
+def _translation(model: Any, name: str) -> Affine:
+    return translation(_direction(model, name), name)
+
+
+def _bias(model: Any, unit: int, layer: int, name: str) -> Affine:
+    """b_l ↦ b_l + λe_unit, b_{l+1} ↦ b_{l+1} - λW_{l+1}e_unit: what a linear layer passes on, taken back."""
+    places, columns, rows = model.places(), model.dims[layer], model.dims[layer + 1]
+    first = places[f"W{layer + 1}"].start + unit
+    seen, moved = range(first, first + rows * columns, columns), places[f"b{layer + 1}"]
+    A = np.zeros((2 * rows, 2 * rows))
+    A[rows:, :rows] = -np.eye(rows)
+    shift = np.zeros(model.dim)
+    shift[places[f"b{layer}"].start + unit] = 1.0
+    return Affine(Generator.blocks([Scattered(model.dim, [*seen, *range(moved.start, moved.stop)], A)]), shift, name)
 
 
 def _direction(model: Any, name: str) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from sgdsde import _check
 from sgdsde._errors import ModelError
 from sgdsde.algebra import Generator
 from sgdsde.models.charge_rows import CHARGE_ROWS
+from sgdsde.models.linear_symmetry import product_pairs
 from sgdsde.models.model import Compiled, Model, Samples
+from sgdsde.models.naming import Named
 from sgdsde.models.packing import pack
 from sgdsde.models.population import Population, moments
 from sgdsde.run.watching import Watcher
@@ -166,9 +169,11 @@ class Product(Model):
     def symmetries(self) -> Mapping[str, Generator]:
         """Rescalings of neighbouring factors: "W1/W2" is +1 on W1, -1 on W2 and has the charge ‖W1‖² - ‖W2‖².
 
-        For width > 1 also unit by unit: "W1/W2[0]", "W1/W2[1]", …
+        For width > 1 also unit by unit: "W1/W2[0]", "W1/W2[1]", … Two factors of width h have all of so(h, h):
+        "mixing(i,j)" and "crossing(i,j)" with the charges 2(u_iu_j - w_iw_j) and 2(u_iw_j - u_jw_i), u = W1, w = W2;
+        "rotation(i,j)" and "twist(i,j)" are antisymmetric and have none.
         """
-        found: dict[str, Generator] = {}
+        own: dict[str, Callable[[], Generator]] = {}
         for k in range(1, self.depth):
             name = f"W{k}/W{k + 1}"
             units = [(name, np.ones(self.width))]
@@ -177,8 +182,9 @@ class Product(Model):
             for key, unit in units:
                 a = np.zeros((self.depth, self.width))
                 a[k - 1], a[k] = unit, -unit
-                found[key] = Generator.diagonal(a.ravel(), name=key)
-        return found
+                own[key] = partial(Generator.diagonal, a.ravel(), name=key)
+        u, w = range(self.width), range(self.width, 2 * self.width)
+        return Named(own, product_pairs("", self.dim, u, w) if self.depth == 2 else ())
 
     def charge_track(self, generator: Generator, gamma: float, X: Any, Y: Any) -> Watcher | None:
         """The charge law of a diagonal generator, in closed form; None for another."""

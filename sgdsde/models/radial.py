@@ -164,7 +164,7 @@ class RadialNetwork(Model):
             for layer in range(1, self.depth):
                 name = f"W{layer}/W{layer + 1}"
                 makers[name] = partial(self._rescaling, layer, name)
-        return hidden_rotations.Symmetries(self, makers)
+        return hidden_rotations.symmetries(self, makers)
 
     def generator(self, B: Any, layer: int = 1, name: str = "") -> Generator:
         """The rotation W_l ↦ -B W_l, b_l ↦ -B b_l, W_{l+1} ↦ W_{l+1} B of hidden layer l.

@@ -113,7 +113,7 @@ class ScaleInvariant(Model):
         makers: dict[str, Callable[[], Generator]] = {"scaling": partial(scaling, self.dim)}
         if self.norm == "layers":
             makers = {name: partial(scaling, self.dim, at, name) for name, at in self.places().items()}
-        return hidden_rotations.Symmetries(self, makers)
+        return hidden_rotations.symmetries(self, makers)
 
     def generator(self, B: Any, layer: int = 1, name: str = "") -> Generator:
         """The rotation W_l ↦ -B W_l, W_{l+1} ↦ W_{l+1} B of hidden layer l, for an antisymmetric B (n_l, n_l)."""

@@ -13,11 +13,14 @@ import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError, ModelError
+from sgdsde.models.naming import charged
 
 __all__ = ["ChargeValidity", "Validity", "validity"]
 
 POWER_STEPS = 60
 """Products with the Hessian for its largest eigenvalue, at most."""
+MOST = 64
+"""Charges that are looked at where none are named."""
 CLOSE = 0.1
 """What is left out below this part of what is kept counts as small."""
 
@@ -237,7 +240,7 @@ def _sharpness(problem: Any, theta: np.ndarray) -> float:
 
 def _read(problem: Any, generators: Any) -> dict[str, Any]:
     if generators is None:
-        generators = problem.model.symmetries()
+        return charged(problem.model.symmetries(), MOST)
     if not isinstance(generators, Mapping):
         raise ArgumentError(f"generators must map names to Generators, got {_check.show(generators)}")
     return {name: A for name, A in generators.items() if A.is_symmetric}

@@ -184,7 +184,7 @@ def as_generator(value: Any, name: str = ..., *, affine: Literal[False] = ...) -
 
 
 @overload
-def as_generator(value: Any, name: str = ..., *, affine: Literal[True]) -> Any: ...
+def as_generator(value: Any, name: str = ..., *, affine: bool) -> Any: ...
 
 
 def as_generator(value: Any, name: str = "generator", *, affine: bool = False) -> Any:

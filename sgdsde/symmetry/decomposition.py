@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sgdsde._errors import ArgumentError, ShapeError
 from sgdsde.algebra import Generator
 from sgdsde.models.deep_linear import DeepLinear
 from sgdsde.models.model import Model
+from sgdsde.models.naming import Named
 from sgdsde.symmetry.charges import as_generator
 from sgdsde.symmetry.directions import LinearLayers, Span, as_named, whole_algebra
 from sgdsde.symmetry.equilibrium import noise_equilibrium
@@ -23,6 +25,26 @@ CHUNK = 1 << 22
 """Doubles of scratch that one batch of increments may take."""
 
 
+SHOWN = 8
+"""Charges in the printed table."""
+
+
+class Changes(Mapping[str, np.ndarray]):
+    """Name -> 2Aθ·Δθ_∥, made when it is looked up: a layer of h units has h(h + 1)/2 charges."""
+
+    def __init__(self, named: Mapping[str, Any], base: np.ndarray, parallel: np.ndarray) -> None:
+        self._named, self._base, self._parallel = named, base, parallel
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return 2 * np.einsum("...d,...d->...", self._named[name].apply(self._base), self._parallel)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._named)
+
+    def __len__(self) -> int:
+        return len(self._named)
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Decomposition:
     """Parts of each increment of a trajectory; leading axes (paths) are those of the states.
@@ -31,9 +53,9 @@ class Decomposition:
     ----------
     parallel, orthogonal : (..., n_times - 1, d) arrays
         The part of each increment along the symmetry directions, and the rest. They add up to the increment.
-    charge_changes : dict of (..., n_times - 1) arrays
-        2A_aθ·Δθ_∥ for each symmetric generator a by name, θ as `rule` says. With the midpoint rule it is C(θ_{n+1}) -
-        C(θ_n), exactly, for any trajectory of any method.
+    charge_changes : mapping of (..., n_times - 1) arrays
+        2A_aθ·Δθ_∥ for each symmetric generator a by name, θ as `rule` says, worked out when it is
+        looked up. With the midpoint rule it is C(θ_{n+1}) - C(θ_n), exactly, for any trajectory of any method.
     rule : str
         'midpoint' or 'ito'.
     t : (n_times,) array or None
@@ -44,7 +66,7 @@ class Decomposition:
 
     parallel: np.ndarray = field(repr=False)
     orthogonal: np.ndarray = field(repr=False)
-    charge_changes: dict[str, np.ndarray]
+    charge_changes: Mapping[str, np.ndarray]
     rule: str
     t: np.ndarray | None
     directions: str
@@ -84,9 +106,12 @@ class Decomposition:
     def __repr__(self) -> str:
         rows = [("length along", self.length_parallel[..., -1]), ("length across", self.length_orthogonal[..., -1])]
         rows.append(("share of squared length along", np.asarray(self.fraction)))
-        rows += [(f"change of C[{name}]", change.sum(axis=-1)) for name, change in self.charge_changes.items()]
+        shown = islice(self.charge_changes.items(), SHOWN)
+        rows += [(f"change of C[{name}]", change.sum(axis=-1)) for name, change in shown]
         head = f"Decomposition on {self.directions}, {self.rule} rule, {self.parallel.shape[-2]} increments"
-        return "\n".join([head, *(f"  {name:<30} {_mean_and_error(value)}" for name, value in rows)])
+        more = len(self.charge_changes) - SHOWN
+        tail = [f"  and {more} charges more"] if more > 0 else []
+        return "\n".join([head, *(f"  {name:<30} {_mean_and_error(value)}" for name, value in rows), *tail])
 
 
 def decompose(trajectory: Any, generators: Any, *, rule: str = "midpoint", algebra: str | None = None) -> Decomposition:
@@ -114,7 +139,8 @@ def decompose(trajectory: Any, generators: Any, *, rule: str = "midpoint", algeb
         that each B is a symmetry: for a `DeepLinear` model (passed as `generators`, or behind the solution), and when
         the given B span all symmetric matrices (commutators of symmetries are symmetries). The projection is that of
         the Sylvester equation UᵀU·B + B·WWᵀ = UᵀΔU - ΔW·Wᵀ, with no d × h² matrix (`LinearLayers`). The
-        symmetric B alone can differ by much on one step. 'given' projects on the span of exactly the given generators.
+        symmetric B alone can differ by much on one step. (The shears that a layer between one input or one output has,
+        and their charges, are left out.) 'given' projects on the span of exactly the given generators.
         Default: 'given' for one generator or a sequence, 'whole' otherwise.
 
     Returns
@@ -140,27 +166,36 @@ def decompose(trajectory: Any, generators: Any, *, rule: str = "midpoint", algeb
     delta = last - first
     parallel = _project(directions, base.reshape(-1, directions.dim), delta.reshape(-1, directions.dim))
     parallel = parallel.reshape(delta.shape)
-    changes = {
-        name: 2 * np.einsum("...d,...d->...", a.apply(base), parallel) for name, a in named.items() if a.is_symmetric
-    }
+    changes = Changes(named, base, parallel)
     return Decomposition(parallel, delta - parallel, changes, rule, t, repr(directions))
 
 
-def _directions(generators: Any, algebra: str | None, trajectory: Any) -> tuple[dict[str, Generator], Any]:
-    """Named generators, and what to project on."""
+def _directions(generators: Any, algebra: str | None, trajectory: Any) -> tuple[Mapping[str, Generator], Any]:
+    """Symmetric generators by name, and what to project on."""
     if isinstance(generators, LinearLayers):
         return {}, generators
     if algebra is None:
         algebra = "whole" if isinstance(generators, (Mapping, Model)) else "given"
     algebra = _check.choice("algebra", algebra, ["whole", "given"])
     model = generators if isinstance(generators, Model) else _model_of(trajectory)
-    named = as_named(generators.symmetries() if isinstance(generators, Model) else generators)
+    own = generators.symmetries() if isinstance(generators, Model) else generators
+    if algebra == "whole" and isinstance(own, Named):  # of linear layers none but B = I is made: h² others follow
+        leading = [own[name] for name in takewhile(lambda name: name.endswith("B=I"), own)]
+        layers = whole_algebra(leading, every_b=True) if leading else None
+        if layers is not None:
+            return own.charged().but("crossing("), layers
+    named = as_named(generators, affine=True)
     listed = list(named.values())
+    charged = {name: a for name, a in named.items() if a.is_symmetric}
     if algebra == "given":
-        return named, Span(listed)
+        return charged, Span(listed)
     if isinstance(model, DeepLinear) and model.dim == listed[0].dim:
-        return named, whole_algebra(listed, every_b=True) or LinearLayers([(n, m) for n, m in model.shapes.values()])
-    return named, whole_algebra(listed) or Span(listed)
+        return charged, whole_algebra(listed, every_b=True) or LinearLayers(_matrices(model))
+    return charged, whole_algebra(listed) or Span(listed)
+
+
+def _matrices(model: DeepLinear) -> list[tuple[int, int]]:
+    return [(n, m) for n, m in model.shapes.values()]
 
 
 def _model_of(trajectory: Any) -> Any:

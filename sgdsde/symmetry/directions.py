@@ -16,9 +16,12 @@ from scipy.sparse.linalg import LinearOperator, lsqr
 from sgdsde import _check
 from sgdsde._errors import ArgumentError, ShapeError
 from sgdsde.algebra import Generator, Sandwich
+from sgdsde.models.model import Model
+from sgdsde.models.naming import Named
+from sgdsde.models.naming import charged as pick
 from sgdsde.symmetry.charges import as_generator
 
-__all__ = ["LinearLayers", "Span", "as_named", "whole_algebra"]
+__all__ = ["LinearLayers", "Span", "as_named", "independent", "whole_algebra"]
 
 EPS = float(np.finfo(float).eps)
 MOST_DENSE = 1 << 21
@@ -188,21 +191,49 @@ def _padded(s: np.ndarray, h: int) -> np.ndarray:
     return np.pad(s, ((0, 0), (0, h - s.shape[1])))
 
 
-def as_named(generators: Any) -> dict[str, Generator]:
-    """Generators by name, from one, a sequence or a mapping."""
+def as_named(generators: Any, *, affine: bool = False, charged: bool = False) -> dict[str, Any]:
+    """Generators by name, from one, a sequence or a mapping, or those of a model that fit.
+
+    Of a `Model`, and of its `symmetries()`, those that are linear, unless `affine`, and that have a charge, if
+    `charged`; what else is given has to be linear, unless `affine`.
+    """
+    if isinstance(generators, Model):
+        generators = generators.symmetries()
+    if isinstance(generators, Named):
+        whole = generators
+        fits = {k: a for k, a in whole.items() if affine or isinstance(a, Generator)} if not charged else pick(whole)
+        if not fits:
+            kind = "linear and symmetric" if charged else "linear"
+            raise ArgumentError(f"generators must hold at least one that is {kind}, got {whole!r}")
+        generators = fits
     if isinstance(generators, Mapping):
-        named = {str(name): as_generator(a, f"generators[{name!r}]") for name, a in generators.items()}
+        named = {str(name): as_generator(a, f"generators[{name!r}]", affine=affine) for name, a in generators.items()}
     else:
         many = list(generators) if isinstance(generators, (list, tuple)) else [generators]
         named = {}
         for k, value in enumerate(many):
-            a = as_generator(value, f"generators[{k}]")
+            a = as_generator(value, f"generators[{k}]", affine=affine)
             named[a.name if a.name and a.name not in named else f"A{k}"] = a
     if not named:
         raise ArgumentError("generators must hold at least one generator")
     if len({a.dim for a in named.values()}) > 1:
         raise ShapeError(f"generators must act on one θ, got dims {sorted({a.dim for a in named.values()})}")
     return named
+
+
+def independent(generators: Sequence[Any], states: np.ndarray) -> list[int]:
+    """Which generators none before them contain, told by what they do at some random states (n, d)."""
+    kept: list[int] = []
+    basis = np.zeros((0, states.size))
+    for i, a in enumerate(generators):
+        row = a.apply(states).ravel()
+        rest = row - basis.T @ (basis @ row)
+        rest -= basis.T @ (basis @ rest)
+        size = float(np.linalg.norm(rest))
+        if size > 1e-10 * np.linalg.norm(row):
+            kept.append(i)
+            basis = np.vstack([basis, rest / size])
+    return kept
 
 
 def whole_algebra(generators: Sequence[Generator], every_b: bool = False) -> LinearLayers | None:
@@ -213,7 +244,7 @@ def whole_algebra(generators: Sequence[Generator], every_b: bool = False) -> Lin
     """
     found: dict[Interface, list[np.ndarray]] = {}
     for a in generators:
-        if len(a.parts) != 2:
+        if not isinstance(a, Generator) or len(a.parts) != 2:
             return None
         (first, one), (second, two) = a.parts
         if not (isinstance(one, Sandwich) and isinstance(two, Sandwich)):

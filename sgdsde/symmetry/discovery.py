@@ -10,7 +10,7 @@ import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError
-from sgdsde.algebra import Affine, Generator, translation
+from sgdsde.algebra import Affine, Generator
 from sgdsde.models.model import Model
 from sgdsde.random.stream import key_from
 from sgdsde.run.blas import one_blas_thread
@@ -92,7 +92,7 @@ def discover_symmetries(
     >>> found.type, found.dim, len(found.symmetric), len(found.antisymmetric)
     ('gl(2)', 4, 3, 1)
     >>> found.symmetric[0]
-    Generator('W1/W2 #1', dim=8, symmetric: [0:4] Diagonal(4), [4:8] Diagonal(4))
+    Generator('B[0,0]', dim=8, symmetric: [0:4] Sandwich(2, 2) W -> L W, [4:8] Sandwich(2, 2) W -> W R)
     """
     problem = _as_problem(problem, X, Y)
     search = _check.choice("search", search, ("auto", "general", "structured"))
@@ -249,6 +249,4 @@ def _declared(model: Any) -> dict[str, Generator | Affine]:
     found: dict[str, Generator | Affine] = {}
     if hasattr(model, "symmetries"):
         found |= dict(islice(model.symmetries().items(), MOST_DECLARED))
-    if hasattr(model, "translations"):
-        found |= {name: translation(v, name) for name, v in islice(model.translations().items(), MOST_DECLARED)}
     return found

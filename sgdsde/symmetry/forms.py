@@ -6,7 +6,7 @@ import numpy as np
 
 from sgdsde._abi import OBSERVE
 from sgdsde._jit import inline, kernel
-from sgdsde.algebra import Affine, Dense, Diagonal, Generator, Sandwich, linear_and_shift
+from sgdsde.algebra import Affine, Dense, Diagonal, Generator, Sandwich, Scattered, linear_and_shift
 
 __all__ = ["encode", "observe", "quadratic"]
 
@@ -27,7 +27,7 @@ def encode(generator: Generator | Affine) -> np.ndarray:
             pieces = [
                 (kind, *block.shape, m) for kind, m in ((LEFT, block.left), (RIGHT, block.right)) if m is not None
             ]
-        elif isinstance(block, Dense):
+        elif isinstance(block, (Dense, Scattered)):
             pieces = [(DENSE, block.size, block.size, block.matrix)]
         else:
             raise TypeError(f"no compiled form for {block!r}")

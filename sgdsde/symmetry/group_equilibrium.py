@@ -24,7 +24,6 @@ import numpy as np
 from sgdsde import _check
 from sgdsde._errors import ArgumentError
 from sgdsde.algebra import Generator
-from sgdsde.models.deep_linear import DeepLinear
 from sgdsde.models.model import Model
 from sgdsde.symmetry.charges import as_problem
 from sgdsde.symmetry.directions import as_named
@@ -109,8 +108,8 @@ def group_equilibrium(problem: Any, theta: Any, generators: Any, *, most: int = 
         With γ >= 0.
     theta : array_like of shape (d,)
     generators : mapping, sequence, Generator or Model
-        Symmetric, each of a symmetry of every sample's loss; they need neither commute nor be independent. Of a
-        `DeepLinear` model: all symmetric B at every hidden layer; of another model its `symmetries()`.
+        Symmetric, each of a symmetry of every sample's loss; they need neither commute nor be independent. Of a model,
+        and of its `symmetries()`, all that are linear and symmetric: of a `DeepLinear` every B at every hidden layer.
     most : int
         Iterations.
 
@@ -198,22 +197,7 @@ def group_equilibrium(problem: Any, theta: Any, generators: Any, *, most: int = 
 
 
 def _family(generators: Any) -> dict[str, Generator]:
-    if isinstance(generators, DeepLinear) and generators.depth > 1:
-        named = {}
-        for layer in range(1, generators.depth):
-            h = generators.dims[layer]
-            for i in range(h):
-                for j in range(i, h):
-                    B = np.zeros((h, h))
-                    B[i, j] = B[j, i] = 1.0
-                    named[f"layer {layer}, B[{i},{j}]"] = generators.generator(B, layer)
-        return named
-    if isinstance(generators, Model):
-        symmetric = {name: a for name, a in generators.symmetries().items() if getattr(a, "is_symmetric", False)}
-        if not symmetric:
-            raise ArgumentError(f"generators must be symmetric, and {generators!r} names no symmetry that is")
-        generators = {name: a for name, a in symmetric.items() if isinstance(a, Generator)}
-    named = as_named(generators)
+    named = as_named(generators, charged=True)
     for name, a in named.items():
         if not a.is_symmetric:
             raise ArgumentError(f"generators must be symmetric, and {name!r} is not: rotations move no charge")

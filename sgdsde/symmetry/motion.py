@@ -53,7 +53,8 @@ class MotionTrack:
     Parameters
     ----------
     generators : mapping name -> Generator, sequence or Generator
-        Up to 256, linear; they may be linearly dependent, and may vanish at θ.
+        Up to 256, linear (of a model's `symmetries()` those that are); they may be linearly dependent, and may vanish
+        at θ.
     name : str
         For `track=` and in tables.
 

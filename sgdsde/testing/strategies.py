@@ -19,6 +19,7 @@ from sgdsde._errors import ArgumentError
 from sgdsde.algebra import Generator
 from sgdsde.models import MLP, DeepLinear, DiagonalLinear, Model, Population, Product, RadialNetwork, ScaleInvariant
 from sgdsde.models.losses import squared
+from sgdsde.models.naming import charged
 from sgdsde.sgd import SGD
 from sgdsde.sgd.optimizers import SVAG
 
@@ -206,7 +207,7 @@ def generators(draw: Any, model: Model, dense: Any = None) -> Generator:
         used = draw(st.sets(st.integers(1, model.depth - 1), min_size=1))
         parts = [model.generator(draw(symmetric_matrices(model.dims[layer])), layer) for layer in sorted(used)]
     else:
-        known = [a for a in model.symmetries().values() if a.is_symmetric]
+        known = list(charged(model.symmetries()).values())
         if not known:
             raise ArgumentError(f"model must declare a symmetric generator, got {model!r}")
         factors = draw(numbers(len(known)).filter(np.any))
@@ -214,7 +215,7 @@ def generators(draw: Any, model: Model, dense: Any = None) -> Generator:
     total = parts[0]
     for part in parts[1:]:
         total = total + part
-    total = total if total.norm > 0 else next(iter(model.symmetries().values()))
+    total = total if total.norm > 0 else next(iter(charged(model.symmetries()).values()))
     return Generator.from_matrix(total.matrix) if _drawn(draw, dense, st.booleans()) else total.named("drawn")
 
 

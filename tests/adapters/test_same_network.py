@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sgdsde as sg
+from sgdsde.models.naming import charged
 
 CLOSE = 1e-10
 
@@ -69,7 +70,7 @@ def test_charges(pair):
     shape = next(iter(own.model.shapes.values()))
     diagonal = np.zeros(own.model.dim)
     diagonal[: shape[0] * shape[1]] = rng.standard_normal(shape[0] * shape[1])
-    generators = [sg.Generator.diagonal(diagonal), *made.model.symmetries().values()]
+    generators = [sg.Generator.diagonal(diagonal), *charged(made.model.symmetries()).values()]
     for A in generators:
         charge = sg.Charge(A)
         near(charge.rate(made, trio.theta), charge.rate(own, trio.theta))

@@ -68,7 +68,7 @@ def test_the_sides_are_what_they_are_called():
 def test_at_rest_both_sides_are_equal(optimizer):
     eta = 0.02 if optimizer is None else 0.006
     problem = make(learning_rate=eta, optimizer=optimizer)
-    fdr = sg.FluctuationDissipation(problem)
+    fdr = sg.FluctuationDissipation(problem, {"B=I": MODEL.symmetries()["B=I"]})
     run = problem.run(MODEL.init(rng=0), 60_000, n_paths=8, rng=3, t_eval=401, track=fdr)
     report = fdr.report(run)
     assert len(report) == (1 if optimizer else 2)

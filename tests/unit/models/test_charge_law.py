@@ -6,6 +6,7 @@ import pytest
 from sgdsde.algebra import Generator
 from sgdsde.models import DeepLinear, DiagonalLinear, Product, RadialNetwork, ScaleInvariant, uw_gauss
 from sgdsde.models import charge_rows as rows
+from sgdsde.models.naming import charged
 
 GAMMA = 0.3
 
@@ -38,7 +39,7 @@ def dense_rows(A, theta, moved, h, mean, sigma):
 def generators(case):
     """The model's own symmetries, and others of every structure the kernel takes: nothing here needs a symmetry."""
     model, rng = case.model, case.rng
-    yield from (A for A in model.symmetries().values() if A.is_symmetric)
+    yield from charged(model.symmetries()).values()
     if isinstance(model, (Product, DiagonalLinear)):
         yield Generator.diagonal(rng.standard_normal(model.dim))
         return
@@ -79,7 +80,7 @@ def test_a_step_of_the_model_has_no_cross_term_along_its_symmetries(case):
     g = case.dense()[0]
     v = 0.1 * case.rng.standard_normal(case.n) @ g
     x1 = (1 - 2 * GAMMA * 0.1) * x0 + v[:, None]
-    for A in (A for A in case.model.symmetries().values() if A.is_symmetric):
+    for A in charged(case.model.symmetries()).values():
         watcher = case.model.charge_track(A, GAMMA, case.X, case.Y)
         acc = track(case, watcher, x0, x1, np.full(1, 0.1), np.zeros((rows.CHARGE_ROWS, 1)))[:, 0]
         scale = acc[rows.SUM_SCALE] + A.norm * (x0[:, 0] @ x0[:, 0])

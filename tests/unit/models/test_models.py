@@ -17,9 +17,10 @@ EPS = np.finfo(float).eps
 def test_every_sample_is_unmoved_along_the_symmetries(case):
     g = case.dense()[0]
     for name, A in case.model.symmetries().items():
-        assert A.name == name and (A.is_symmetric or A.is_antisymmetric)
-        scale = A.norm * np.linalg.norm(case.theta) * np.linalg.norm(g, axis=1)
-        assert (np.abs(g @ A.apply(case.theta)) <= 64 * case.model.dim * EPS * scale).all()
+        assert A.name == name
+        direction = A.apply(case.theta)
+        scale = (A.norm * np.linalg.norm(case.theta) + np.linalg.norm(direction)) * np.linalg.norm(g, axis=1)
+        assert (np.abs(g @ direction) <= 64 * case.model.dim * EPS * scale).all()
         moved = A.exp(0.7, case.theta)
         assert case.loss_of(moved) == pytest.approx(case.loss_of(case.theta), rel=1e-11, abs=1e-11)
         assert np.abs(moved - case.theta).max() > 0.01
@@ -40,9 +41,17 @@ def test_the_generator_of_two_layers_is_that_of_the_theory(make_case):
     assert np.abs(case.dense()[0] @ model.generator(B).apply(case.theta)).max() <= 1e-12 * np.abs(case.dense()[0]).max()
 
 
-def test_deeper_networks_have_one_generator_for_each_hidden_layer():
+def test_deeper_networks_have_a_basis_of_every_b_for_each_hidden_layer():
     model = DeepLinear([2, 3, 4, 2])
-    assert list(model.symmetries()) == ["layer1:B=I", "layer2:B=I"]
+    names = list(model.symmetries())
+    assert names[:4] == ["layer1:B=I", "layer2:B=I", "layer1:B[0,0]", "layer1:B[0,1]"] and len(names) == 2 + 9 + 16
+    assert "layer2:rotation(2,3)" in names and len(model.symmetries().charged()) == 2 + 6 + 10
+    B = np.zeros((4, 4))
+    B[1, 3] = B[3, 1] = 1.0
+    assert np.array_equal(model.symmetries()["layer2:B[1,3]"].matrix, model.generator(B, 2).matrix)
+    for wrong in ("layer2:B[3,1]", "layer2:B(1,3)", "layer3:B[0,0]", "layer1:B[0,3]", "rotation(0,1)", "B[01,2]", 3):
+        assert wrong not in model.symmetries()
+    assert len(DeepLinear([10, 2000, 10]).symmetries()) == 1 + 2000**2  # none is made
     assert DeepLinear([2, 3]).symmetries() == {}
     with pytest.raises(ShapeError, match=r"B must have shape \(4, 4\) for hidden layer 2"):
         model.generator(np.eye(3), layer=2)
@@ -57,6 +66,11 @@ def test_product_has_rescalings_of_neighbours():
     assert Product().symmetries()["W1/W2"].quadratic([3.0, 2.0]) == 5.0
     names = list(Product(width=2, depth=3).symmetries())
     assert names == ["W1/W2", "W1/W2[0]", "W1/W2[1]", "W2/W3", "W2/W3[0]", "W2/W3[1]"]
+    two = Product(width=2).symmetries()
+    assert list(two)[3:] == ["mixing(0,1)", "crossing(0,1)", "twist(0,1)", "rotation(0,1)"]
+    assert two["mixing(0,1)"].quadratic([2.0, 3.0, 5.0, 7.0]) == 2 * (2 * 3 - 5 * 7)
+    assert two["crossing(0,1)"].quadratic([2.0, 3.0, 5.0, 7.0]) == 2 * (2 * 7 - 3 * 5)
+    assert two["twist(0,1)"].is_antisymmetric and two["rotation(0,1)"].is_antisymmetric
     assert list(Product(width=2, depth=3).symmetries()["W2/W3[1]"].eigenvalues) == [0, 0, 0, 1, 0, -1]
 
 

@@ -11,6 +11,7 @@ import sgdsde as sg
 from sgdsde._abi import AUXILIARY, BATCH
 from sgdsde._errors import ArgumentError, ModelError, ShapeError
 from sgdsde.models import MLP, DeepLinear, LogisticRegression, Product, SoftmaxRegression, from_functions, uw_gauss
+from sgdsde.models.naming import charged
 from sgdsde.random import stream
 from sgdsde.sgd.label_noise import sigma_points
 from sgdsde.sgd.optimizers import SVAG, HeavyBall
@@ -92,7 +93,7 @@ def test_mean_and_covariance_of_a_step(model, t, size, replacement):
     G = problem.factor(theta)
     assert np.abs(problem.rho * G @ G.T - wanted).max() <= 1e-12 * size_of**2
     assert np.trace(wanted) > 1.05 * problem.rho * np.trace(plain(problem).covariance(theta))
-    for A in problem.model.symmetries().values():
+    for A in charged(problem.model.symmetries()).values():
         moved = weights @ A.quadratic(t.aux_steps(problem, theta, aux)) - A.quadratic(theta)
         scale = A.norm * (theta @ theta + size_of**2)
         assert abs(moved - 0.1 * sg.Charge(A).terms(problem, theta).total) <= 1e-12 * scale

@@ -6,6 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from sgdsde.models.naming import charged
+
 EPS = np.finfo(float).eps
 
 
@@ -28,7 +30,7 @@ def test_the_mean_charge_over_all_batches_is_the_exact_law(make_problem, model, 
     eta, gamma = problem.learning_rate, problem.gamma
     states = t.batch_steps(problem, theta, t.all_batches(problem))
     sigma, mean = problem.covariance(theta), problem.gradient(theta)
-    for A in model.symmetries().values():
+    for A in charged(model.symmetries()).values():
         C = A.quadratic(theta)
         wanted = (-4 * eta * gamma + 4 * eta**2 * gamma**2) * C
         wanted += eta**2 * (problem.rho * A.trace(sigma) / size + A.quadratic(mean))
@@ -57,7 +59,7 @@ def test_the_charge_of_every_single_batch_is_exact(make_problem, model, t):
     g = problem.per_sample_gradients(theta)
     batches = t.all_batches(problem)
     eta, decay = problem.learning_rate, 1 - 2 * problem.learning_rate * problem.gamma
-    for A in model.symmetries().values():
+    for A in charged(model.symmetries()).values():
         found = charge(A, t.batch_steps(problem, theta, batches))
         for value, batch in zip(found, batches):
             hat = g[list(batch)].mean(axis=0)
@@ -75,7 +77,7 @@ def test_euler_maruyama_over_all_sign_vectors_has_the_mean_of_sgd(make_problem, 
     sigma, mean = problem.covariance(theta), problem.gradient(theta)
     states = t.sde_steps(problem, theta, h, np.sqrt(h) * signs, "per-sample")
     discrete = t.batch_steps(problem, theta, t.all_batches(problem))
-    for A in model.symmetries().values():
+    for A in charged(model.symmetries()).values():
         C, scale = A.quadratic(theta), A.norm * (theta @ theta + h**2 * (mean @ mean) + h * np.trace(sigma))
         wanted = (1 - 2 * gamma * h) ** 2 * C + h**2 * A.quadratic(mean) + 2 * problem.sigma2 * h * A.trace(sigma)
         assert abs(charge(A, states).mean() - wanted) <= 1e-13 * scale
@@ -94,7 +96,7 @@ def test_a_step_along_the_start_is_weight_decay_alone(make_problem, model, t):
     for factor in (*model.factors, "gram"):
         m = problem.sde(factor).bind(0.0, theta).noise_dim
         moves.append(t.sde_steps(problem, theta, h, rng.standard_normal((6, m)), factor) - theta)
-    for A in model.symmetries().values():
+    for A in charged(model.symmetries()).values():
         for move in moves:
             found = 2 * move @ A.apply(theta)
             wanted = -4 * problem.gamma * h * A.quadratic(theta)

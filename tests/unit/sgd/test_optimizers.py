@@ -8,6 +8,7 @@ import pytest
 
 import sgdsde as sg
 from sgdsde.models import DeepLinear
+from sgdsde.models.naming import charged
 from sgdsde.sgd.optimizers import SVAG, Adam, HeavyBall
 
 EPS = np.finfo(float).eps
@@ -68,7 +69,7 @@ def test_svag_of_one_is_sgd_and_the_charge_follows_its_law(make_problem, model):
     eta, gamma, l = problem.learning_rate, problem.gamma, 3
     mean, sigma = problem.gradient(theta), problem.covariance(theta)
     states = take(problem, theta, batches)
-    for A in model.symmetries().values():
+    for A in charged(model.symmetries()).values():
         C = A.quadratic(theta)
         g = -((states - theta) * l / eta + 2 * gamma * theta)
         wanted = (1 - 2 * eta * gamma / l) ** 2 * C + (eta / l) ** 2 * A.quadratic(g)
@@ -92,7 +93,7 @@ def test_heavy_ball_obeys_the_exact_law_of_its_charge(make_problem, model, beta)
         moved = beta * v + g[list(batch)].mean(axis=0) + 2 * gamma * theta
         np.testing.assert_allclose(state[d:], moved, rtol=0, atol=1e-12 * (1 + np.abs(moved).max()))
         np.testing.assert_allclose(state[:d], theta - eta * moved, rtol=0, atol=1e-13 * (1 + np.abs(moved).max()))
-    for A in model.symmetries().values():
+    for A in charged(model.symmetries()).values():
         apply = A.apply
         B, C = theta @ apply(v), theta @ apply(theta)
         new, v1 = after[:, :d], after[:, d:]

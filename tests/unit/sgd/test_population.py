@@ -11,6 +11,7 @@ from sgdsde._abi import BATCH
 from sgdsde._errors import ArgumentError, ModelError, ShapeError
 from sgdsde.datasets import GaussianTeacher
 from sgdsde.models import MLP, DeepLinear, Population, Product, uw_gauss, uw_label
+from sgdsde.models.naming import charged
 from sgdsde.random import stream
 from sgdsde.sgd.optimizers import Adam, HeavyBall
 from sgdsde.symmetry.interpreted import interpreted_track
@@ -153,7 +154,7 @@ def test_means_and_blocks(problem):
     mean, var = problem.gradient_moments(theta, lambda rows: rows @ turn)
     assert mean == pytest.approx(problem.gradient(theta) @ turn)
     assert var == pytest.approx(np.diag(turn.T @ sigma @ turn))
-    leaks = [problem.factor_leak(theta, A) for A in problem.model.symmetries().values()]
+    leaks = [problem.factor_leak(theta, A) for A in charged(problem.model.symmetries()).values()]
     assert max(leaks, default=0.0) <= 1e-14
     assert all(sg.check_symmetry(problem, A, theta=theta) for A in problem.model.symmetries().values())
 
@@ -187,7 +188,7 @@ def test_the_charge_law_in_closed_form(t):
     for size, B in (("two layers", np.array([[1.0, 0.4], [0.4, -0.3]])), ("three layers, singular", None)):
         problem = make(size, learning_rate=0.01)
         model = problem.model
-        generators = [model.generator(B, 1)] if B is not None else [*model.symmetries().values()]
+        generators = [model.generator(B, 1)] if B is not None else [*charged(model.symmetries()).values()]
         theta, other = start(problem), start(problem, 2)
         for A in generators:
             watcher = model.charge_track(A, problem.gamma, problem.X, problem.Y)

@@ -8,7 +8,7 @@ import pytest
 import sgdsde as sg
 from sgdsde._errors import ArgumentError
 from sgdsde.algebra import Affine, Generator, rotation, translation
-from sgdsde.symmetry import OrbitProjection, decompose, noise_equilibrium
+from sgdsde.symmetry import MotionTrack, OrbitProjection, noise_equilibrium
 from sgdsde.symmetry.fluctuation import step_variance
 
 X, Y = np.array([1.0, -0.5, 2.0]), np.array([0.3, 1.0, -0.2])
@@ -122,12 +122,11 @@ def test_the_law_of_a_shifted_product(shifted):
 def test_what_cannot_take_a_constant_says_so(shifted):
     with pytest.raises(ArgumentError, match="antisymmetric"):
         sg.Charge(Affine(rotation(2, 0, 1), [1.0, 0.0]))
-    path = np.stack([THETA, 2 * THETA])
     for use in (
         lambda: noise_equilibrium(shifted, THETA, OFFSET),
         lambda: OrbitProjection(OFFSET),
         lambda: OrbitProjection(sg.Charge(OFFSET)),
-        lambda: decompose(path, OFFSET),
+        lambda: MotionTrack(OFFSET),
     ):
         with pytest.raises(ArgumentError, match="must be linear here"):
             use()

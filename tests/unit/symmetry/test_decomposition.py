@@ -8,7 +8,7 @@ from scipy.linalg import solve_sylvester
 
 from sgdsde._errors import ArgumentError, ShapeError
 from sgdsde.algebra import Generator, rescaling, rotation
-from sgdsde.models.deep_linear import DeepLinear
+from sgdsde.models import DeepLinear, SoftmaxRegression
 from sgdsde.symmetry import LinearLayers, decompose
 from sgdsde.symmetry import directions as module
 
@@ -156,10 +156,10 @@ def test_the_whole_algebra_is_taken_only_where_it_is_known_to_be_one(make_two_la
     assert "span of 2" in decompose(states, diagonal).directions
     model = DeepLinear([3, 2, 2])
     assert "gl(2)" in decompose(states, model).directions
-    assert "span of 1" in decompose(states, model, algebra="given").directions
+    assert "span of 5" in decompose(states, model, algebra="given").directions
     deep = DeepLinear([2, 3, 4, 2])
     parts = decompose(RNG.standard_normal((3, deep.dim)), deep)
-    assert "gl(3) + gl(4)" in parts.directions and set(parts.charge_changes) == set(deep.symmetries())
+    assert "gl(3) + gl(4)" in parts.directions and set(parts.charge_changes) == set(deep.symmetries().charged())
     one = decompose(RNG.standard_normal((3, deep.dim)), {"first": deep.symmetries()["layer1:B=I"]})
     assert "span of 1" in one.directions
 
@@ -171,8 +171,28 @@ def test_a_solution_brings_its_model_and_its_times(make_two_layer):
 
     parts = decompose(Solved, DeepLinear([3, 2, 2]).symmetries())
     assert np.array_equal(parts.t, Solved.t) and "gl(2)" in parts.directions
-    only_first = decompose(RNG.standard_normal((2, 10)), DeepLinear([3, 2, 2]).symmetries())
-    assert "span of 1" in only_first.directions
+    parts = decompose(RNG.standard_normal((2, 10)), DeepLinear([3, 2, 2]).symmetries())
+    assert "gl(2)" in parts.directions and list(parts.charge_changes) == ["B=I", "B[0,0]", "B[0,1]", "B[1,1]"]
+
+
+def test_many_charges_are_made_when_they_are_asked_for():
+    model = DeepLinear([3, 60, 2])
+    states = RNG.standard_normal((3, model.dim))
+    parts = decompose(states, model)
+    assert len(parts.charge_changes) == 1 + 60 * 61 // 2 and "and 1823 charges more" in str(parts)
+    change = parts.charge_changes["B[3,7]"]
+    C = model.symmetries()["B[3,7]"].quadratic(states)
+    assert change == pytest.approx(np.diff(C), rel=1e-9, abs=1e-9)
+
+
+def test_a_model_with_translations_moves_along_them_too():
+    model = SoftmaxRegression(2, 3)
+    states = RNG.standard_normal((4, model.dim))
+    parts = decompose(states, model)
+    v = model.translations()["b1"]
+    assert parts.charge_changes["b1"] == pytest.approx(2 * np.diff(states, axis=0) @ v)
+    rows = parts.orthogonal.reshape(3, -1) @ np.array(list(model.translations().values())).T
+    assert np.abs(rows).max() < 1e-14
 
 
 def test_lengths_displacements_and_words():

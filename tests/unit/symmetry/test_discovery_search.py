@@ -31,7 +31,11 @@ def test_both_searches_span_the_same(model):
 
 
 def test_the_general_search_sees_what_has_no_structure():
-    one, other = (discover_symmetries(Product(3), X[:, 0], Y[:, 0], search=s) for s in ("general", "structured"))
+    class Silent(Product):
+        def symmetries(self):  # what a model says of itself is added to what a search finds
+            return {}
+
+    one, other = (discover_symmetries(Silent(3), X[:, 0], Y[:, 0], search=s) for s in ("general", "structured"))
     assert (one.dim, other.dim) == (15, 9)  # of so(3,3), the part gl(3) that acts on each factor by itself
 
 

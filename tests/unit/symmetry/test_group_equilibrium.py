@@ -140,6 +140,6 @@ def test_errors():
     with pytest.raises(sg.ShapeError, match="theta"):
         group_equilibrium(problem, [1.0, 2.0], model)
     tanh = sg.models.MLP([3, 2, 2], "tanh", biases=False)
-    with pytest.raises(sg.ArgumentError, match="names no symmetry"):
+    with pytest.raises(sg.ArgumentError, match="at least one that is linear and symmetric"):
         group_equilibrium(sg.SGD(tanh, *DATA, learning_rate=0.02), tanh.init(0), tanh)
     assert group_equilibrium(problem, model.init(0), model, most=1).status == "cut off"

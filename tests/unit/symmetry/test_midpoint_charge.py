@@ -94,7 +94,7 @@ def test_deep_networks_and_all_generators(network):
     found = sg.solve(
         problem.sde(), (0, 0.2), theta, method="implicit-midpoint", dt=0.02, n_paths=4, rng=0, t_eval="steps"
     )
-    generators = model.symmetries()
+    generators = model.symmetries().charged()
     assert len(generators) >= 2
     for generator in generators.values():
         c = sg.Charge(generator)

@@ -34,7 +34,7 @@ DEEPER = sg.models.DeepLinear([2, 3, 3, 2], scale=0.5)
 CHAINS = sg.models.Product(width=3, depth=3)
 DATA = {DEEP: (X, Y), DEEPER: (X[:, :2], Y), CHAINS: (X[:, 0], Y[:, 0])}
 CASES = {
-    "B=I": (DEEP, DEEP.symmetries()),
+    "B=I": (DEEP, DEEP.symmetries()["B=I"]),
     "one B": (DEEP, random_b()),
     "commuting B": (DEEP, [DEEP.generator(symmetric(4, i, i)) for i in range(3)]),
     "two B": (DEEP, [random_b(), random_b()]),

@@ -65,10 +65,12 @@ class _Roots:
     def __init__(self, problem: Any) -> None:
         self.problem = problem
 
+    @np.errstate(over="ignore", invalid="ignore")
     def gram(self, theta: np.ndarray) -> np.ndarray:
         samples = self.problem.samples
         return gram(self.problem.model.factor(theta, samples))
 
+    @np.errstate(over="ignore", invalid="ignore")
     def cholesky(self, theta: np.ndarray) -> np.ndarray:
         return cholesky(self.problem.covariance(theta))
 
@@ -104,6 +106,7 @@ class _LowRankOf:
         self.problem = problem
         self.rank = min(d, m - 1 if problem.n_samples else m) or 1 if rank is None else rank
 
+    @np.errstate(over="ignore", invalid="ignore")
     def __call__(self, theta: np.ndarray) -> np.ndarray:
         problem = self.problem
         return low_rank(problem.model.factor(theta, problem.samples), self.rank)
@@ -132,18 +135,28 @@ def _checked(content: bytes, dim: int) -> _Checked:
     return _Checked(numba.cloudpickle.loads(content), dim)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def gram(G: np.ndarray) -> np.ndarray:
     """Σ^{1/2} = G (GᵀG)^{-1/2} Gᵀ (d, d), the symmetric square root of Σ = GGᵀ from the smaller Gram matrix (m, m).
 
     Eigenvalues below m·eps of the largest are taken as zero. Unlike an eigendecomposition of Σ it has no columns
     outside the span of G, so that it leaks along a symmetry no more than G does. Costs m³ + d²m.
     """
-    w, v = np.linalg.eigh(G.T @ G)
+    products = _finite(G.T @ G)
+    if products is None:
+        return np.full((G.shape[0], G.shape[0]), np.nan)
+    w, v = np.linalg.eigh(products)
     keep = w > w.size * np.finfo(float).eps * w[-1]
     half = (G @ v[:, keep]) * w[keep] ** -0.25
     return half @ half.T
 
 
+def _finite(products: np.ndarray) -> np.ndarray | None:
+    """None where a path has left the numbers whose squares are finite: its factor is NaN, and the path stops."""
+    return products if np.isfinite(products).all() else None
+
+
+@np.errstate(over="ignore", invalid="ignore")
 def low_rank(G: np.ndarray, rank: int) -> np.ndarray:
     """F (d, rank) with FFᵀ the part of Σ = GGᵀ of the `rank` largest eigenvalues.
 
@@ -154,18 +167,18 @@ def low_rank(G: np.ndarray, rank: int) -> np.ndarray:
     the first that is not differ. Eigenvalues below m·eps of the largest are taken as zero. Costs min(d, m)³ + d·m·rank.
     """
     d, m = G.shape
-    if m <= d:
-        w, right = np.linalg.eigh(G.T @ G)
-    else:
-        w, left = np.linalg.eigh(G @ G.T)
+    products = _finite(G.T @ G if m <= d else G @ G.T)
+    if products is None:
+        return np.full((d, rank), np.nan)
+    w, vectors = np.linalg.eigh(products)
     kept = np.flatnonzero(w > max(d, m) * np.finfo(float).eps * max(w[-1], 0.0))[-rank:]
     if kept.size == 0:
         return np.zeros((d, rank))
     root = np.sqrt(w[kept])
     if m <= d:
-        half = G @ right[:, kept]
+        half = G @ vectors[:, kept]
     else:
-        half = G @ (G.T @ left[:, kept] / root)
+        half = G @ (G.T @ vectors[:, kept] / root)
     u, _, v = np.linalg.svd((half / root).T @ _fixed(d, rank), full_matrices=False)
     return half @ (u @ v)
 
@@ -190,6 +203,7 @@ def lost_part(G: np.ndarray, F: np.ndarray) -> float:
     return float(np.abs(np.linalg.eigvalsh((both * signs) @ both.T)).sum()) / total
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def cholesky(sigma: np.ndarray) -> np.ndarray:
     """Lower triangular F (d, d) with FFᵀ = Σ + jitter·(Tr Σ/d)·I.
 

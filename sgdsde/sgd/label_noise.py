@@ -30,6 +30,9 @@ def read_label_noise(value: Any, samples: Samples, law: Any) -> np.ndarray | Non
     std = _check.array("label_noise", value)
     if std.size and std.min() < 0.0:
         raise ArgumentError(f"label_noise must be at least 0, got {std.min():g}")
+    outputs = samples.Y.shape[1] if samples.Y is not None and samples.Y.ndim == 2 else 1
+    if std.shape not in ((), (outputs,)):
+        raise ShapeError(f"label_noise must be a number or have shape ({outputs},), got {std.shape}")
     if not std.any():
         return None
     if law is not None:
@@ -38,9 +41,6 @@ def read_label_noise(value: Any, samples: Samples, law: Any) -> np.ndarray | Non
         raise ModelError(
             f"label_noise needs floats (N, d_y) for Y, got {_check.show(samples.Y)}; Y.astype(float) perhaps"
         )
-    outputs = samples.Y.shape[1] if samples.Y.ndim == 2 else 1
-    if std.shape not in ((), (outputs,)):
-        raise ShapeError(f"label_noise must be a number or have shape ({outputs},), got {std.shape}")
     return np.ascontiguousarray(np.broadcast_to(std, (outputs,)))
 
 

@@ -324,6 +324,8 @@ def test_what_is_refused():
     for value, error, message in (
         (-0.1, ArgumentError, "label_noise must be at least 0"),
         ([0.1, 0.2, 0.3], ShapeError, r"label_noise must be a number or have shape \(2,\), got \(3,\)"),
+        ([0.0, 0.0, 0.0], ShapeError, r"label_noise must be a number or have shape \(2,\), got \(3,\)"),
+        ([], ShapeError, r"label_noise must be a number or have shape \(2,\), got \(0,\)"),
         (np.nan, ArgumentError, "label_noise must be finite"),
         ("much", ArgumentError, "label_noise must hold real numbers"),
     ):

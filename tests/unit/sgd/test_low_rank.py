@@ -130,3 +130,16 @@ def test_ranks_are_checked(make_problem):
             LowRank(wrong)
     with pytest.raises(ArgumentError, match="rank must be at most d = 10, got 11"):
         problem.sde(LowRank(11))
+
+
+@pytest.mark.parametrize("factor", ["gram", "cholesky", "low-rank"])
+def test_a_path_that_leaves_the_numbers_stops_and_is_counted(factor):
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((8, 2)), rng.standard_normal(8)
+    problem = sg.SGD(DeepLinear([2, 2, 1]), X, Y, learning_rate=5.0, batch_size=2)
+    theta = problem.model.init(0)
+    for wrong in (np.nan, 1e200):
+        assert np.isnan(problem.factor(theta * wrong, factor)).any()
+    with pytest.warns(sg.DivergenceWarning):
+        found = sg.solve(problem.sde(factor), (0, 50.0), 20 * theta, dt=5.0, rng=0)
+    assert np.isnan(found.y[-1]).all()

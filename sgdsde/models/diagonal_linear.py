@@ -135,6 +135,15 @@ class DiagonalLinear(Model):
         made = super().factor if self._one is None else self._one.factor
         return made(theta, samples, name)
 
+    def hessian_vector(self, theta: Any, v: Any, samples: Samples, c: Any = None) -> np.ndarray:
+        """Σ_i c_i ∇²ℓ_i(θ) v, shape (d,); ∇²L v without c."""
+        made = super().hessian_vector if self._one is None else self._one.hessian_vector
+        return made(theta, v, samples, c)
+
+    def hessian_trace(self, theta: Any, samples: Samples) -> float:
+        """Tr ∇²L(θ)."""
+        return super().hessian_trace(theta, samples) if self._one is None else self._one.hessian_trace(theta, samples)
+
     def covariance(self, theta: Any, samples: Samples, block: str | None = None) -> np.ndarray:
         """Σ (d, d), or its diagonal block for the array named `block`."""
         made = super().covariance if self._one is None else self._one.covariance

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from sgdsde import _check
-from sgdsde._errors import ArgumentError
+from sgdsde._errors import ArgumentError, ModelError
 
 __all__ = ["Population", "gaussian", "moments", "uw_gauss", "uw_label"]
 
@@ -69,6 +70,37 @@ class Population:
             own = getattr(self, name)
             if name != "sampler" and abs(own - value) > 1e-9 * (abs(own) + abs(value)):
                 raise ArgumentError(f"{name} must be that of the sampler, {value:g}, got {own:g}")
+
+    def draw(self, n_samples: int, rng: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """x and y, each (n_samples,), of the law that the sampler names.
+
+        Parameters
+        ----------
+        n_samples : int
+        rng : None, int, SeedSequence or Generator
+            An int in [0, 2**64) is the key.
+
+        Raises
+        ------
+        ModelError
+            For a population without a sampler.
+
+        Examples
+        --------
+        >>> x, y = uw_gauss(2.0, 0.0).draw(3, 0)
+        >>> bool((y == 2.0 * x).all())
+        True
+        """
+        from sgdsde.datasets.gaussian_teacher import DATA
+        from sgdsde.random.stream import key_from, normals
+
+        if self.sampler is None:
+            raise ModelError(f"draw needs a sampler, and {self!r} has moments alone")
+        n = _check.count("n_samples", n_samples)
+        mean, spread, slope, noise = self.sampler
+        xi, eps = normals(key_from(rng), 0, purpose=DATA, count=2 * n).reshape(2, n)
+        x = mean + spread * xi
+        return x, slope * x + noise * eps
 
     def q(self, v: float) -> float:
         """q(v) = α₁v² - 2α₂v + α₃, the variance of the gradient in v over 4·scale²."""

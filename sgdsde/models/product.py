@@ -141,6 +141,24 @@ class Product(Model):
         spread = np.sqrt(max(0.0, (alpha1 * v - 2.0 * alpha2) * v + alpha3))
         return (2.0 * self.scale * spread * self.slope(theta))[:, None]
 
+    def hessian_vector(self, theta: Any, v: Any, samples: Samples, c: Any = None) -> np.ndarray:
+        """Σ_i c_i ∇²ℓ_i(θ) v, shape (d,); ∇²L v without c, which is how it has to be for a population."""
+        if not samples.n and c is not None:
+            raise ModelError("c must be None for a law of the data, which has no samples to weight")
+        return super().hessian_vector(theta, v, self._standing_in(samples), c)
+
+    def hessian_trace(self, theta: Any, samples: Samples) -> float:
+        """Tr ∇²L(θ), also of a population."""
+        return super().hessian_trace(theta, self._standing_in(samples))
+
+    def _standing_in(self, samples: Samples) -> Samples:
+        """Of a population one sample with its E x² and E xy: L depends on θ through these alone."""
+        if samples.n:
+            return samples
+        law = samples.X
+        root = np.sqrt(law.beta1)
+        return self.samples(np.array([root]), np.array([law.beta2 / root if root > 0 else 0.0]))
+
     def covariance(self, theta: Any, samples: Samples, block: str | None = None) -> np.ndarray:
         """Σ = 4·scale²·q(v)·∇v∇vᵀ, or its diagonal block for the array named `block`."""
         g = self.factor(theta, samples)[:, 0]

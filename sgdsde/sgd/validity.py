@@ -1,6 +1,7 @@
 """Where the SDE of SGD can be trusted at a θ, before a run: what it leaves out beside what it keeps; how long it takes.
 
-Nothing here is sampled: means over samples, and products of the Hessian with vectors.
+Means over samples, and products of the Hessian with vectors; of a law of the data its closed forms, and only the
+kurtosis is sampled.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sgdsde import _check
-from sgdsde._errors import ArgumentError, ModelError
+from sgdsde._errors import ArgumentError
 from sgdsde.models.naming import charged
 
 __all__ = ["ChargeValidity", "Validity", "validity"]
@@ -21,6 +22,8 @@ POWER_STEPS = 60
 """Products with the Hessian for its largest eigenvalue, at most."""
 MOST = 64
 """Charges that are looked at where none are named."""
+DRAWN = 4096
+"""Samples of a law of the data from which its kurtosis is estimated, with seed 0."""
 CLOSE = 0.1
 """What is left out below this part of what is kept counts as small."""
 
@@ -76,8 +79,9 @@ class Validity:
         Tr ∇²L_γ; NaN where it would take more than 1000 products.
     kurtosis : float
         E‖δ‖⁴/(E‖δ‖²)² of the deviations δ of single gradients: 1 where all are as long, N where one sample has it all.
+        Of a law of the data an estimate from 4096 fresh samples; NaN where it has moments alone.
     largest_share : float
-        max‖δ_i‖²/Σ‖δ_i‖².
+        max‖δ_i‖²/Σ‖δ_i‖²; NaN for a law of the data.
     charges : dict of ChargeValidity
     """
 
@@ -140,6 +144,12 @@ class Validity:
             )
         return tuple(found)
 
+    @property
+    def _kurtosis_note(self) -> str:
+        if np.isfinite(self.largest_share):
+            return f"largest share of one sample {self.largest_share:.2%}"
+        return f"estimated from {DRAWN} fresh samples" if np.isfinite(self.kurtosis) else "unknown"
+
     def __repr__(self) -> str:
         eta = self.learning_rate
         rows = [
@@ -153,7 +163,7 @@ class Validity:
             ),
             ("eta·lambda_max", f"{eta * self.sharpness:.3g}", "stable below 2"),
             ("eta·Tr H", f"{eta * self.hessian_trace:.3g}", ""),
-            ("kurtosis", f"{self.kurtosis:.3g}", f"largest share of one sample {self.largest_share:.2%}"),
+            ("kurtosis", f"{self.kurtosis:.3g}", self._kurtosis_note),
         ]
         lines = ["SDE of SGD at this theta"]
         lines += [f"  {name:<16}{value:>12}  {note}".rstrip() for name, value, note in rows]
@@ -174,13 +184,16 @@ class Validity:
 def validity(problem: Any, theta: Any, generators: Any = None) -> Validity:
     """What `SGD.validity` returns; see there."""
     model, samples = problem.model, problem.samples
-    if not samples.n:
-        raise ModelError(f"validity needs samples, and {problem.X!r} has moments only")
     theta = model.check_theta(_check.array("theta", theta), one=True)
     eta, gamma, scale = problem.effective_learning_rate, problem.gamma, problem.noise_scale
     mean = problem.gradient(theta)
-    squares = _deviations(problem, theta, mean)
-    total = float(squares.mean())
+    if samples.n:
+        squares = _deviations(problem.model, samples, theta, mean)
+        total = float(squares.mean())
+        largest = float(squares.max() / squares.sum()) if total > 0 else np.nan
+    else:
+        squares = _drawn_deviations(problem, theta, mean)
+        total, largest = float(problem.gradient_moments(theta)[1].sum()), np.nan
     full = mean + 2 * gamma * theta
     charges = {}
     for name, A in _read(problem, generators).items():
@@ -197,7 +210,8 @@ def validity(problem: Any, theta: Any, generators: Any = None) -> Validity:
             kappa=kappa,
             steps=1.0 / (eta * kappa) if kappa > 0 else np.inf,
         )
-    few = getattr(model.compiled(), "traces", None) is not None or model.dim <= 1000
+    few = getattr(model.compiled(), "traces", None) is not None or not samples.n or model.dim <= 1000
+    typical = float(squares.mean()) if squares.size else np.nan
     return Validity(
         learning_rate=eta,
         batch_size=problem.batch_size,
@@ -205,20 +219,29 @@ def validity(problem: Any, theta: Any, generators: Any = None) -> Validity:
         noise_power=problem.rho * total / problem.batch_size,
         sharpness=_sharpness(problem, theta),
         hessian_trace=model.hessian_trace(theta, samples) + 2 * gamma * model.dim if few else np.nan,
-        kurtosis=float((squares**2).mean() / total**2) if total > 0 else np.nan,
-        largest_share=float(squares.max() / squares.sum()) if total > 0 else np.nan,
+        kurtosis=float((squares**2).mean() / typical**2) if typical > 0 else np.nan,
+        largest_share=largest,
         charges=charges,
     )
 
 
-def _deviations(problem: Any, theta: np.ndarray, mean: np.ndarray) -> np.ndarray:
+def _deviations(model: Any, samples: Any, theta: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """‖g_i - ∇L‖², (N,), a few samples at a time."""
-    out, n = np.empty(problem.samples.n), problem.samples.n
+    out, n = np.empty(samples.n), samples.n
     step = max(1, min(n, 2**22 // theta.size))
     for start in range(0, n, step):
-        rows = problem.model.per_sample_gradients(theta, problem.samples, start, min(n, start + step))
+        rows = model.per_sample_gradients(theta, samples, start, min(n, start + step))
         out[start : start + step] = np.square(rows - mean).sum(axis=1)
     return out
+
+
+def _drawn_deviations(problem: Any, theta: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """The same for fresh samples of a law of the data; empty where it has none to draw."""
+    law = problem.X
+    if getattr(law, "sampler", ()) is None:
+        return np.empty(0)
+    model = getattr(problem.model, "plain", problem.model)
+    return _deviations(model, model.samples(*law.draw(DRAWN, 0)), theta, mean)
 
 
 def _sharpness(problem: Any, theta: np.ndarray) -> float:

@@ -334,7 +334,7 @@ def test_what_is_refused():
     with pytest.raises(ArgumentError, match="label_noise must be 0 with GaussianTeacher"):
         sg.SGD(model, law, learning_rate=0.1, label_noise=0.1)
     problem = sg.SGD(model, law, learning_rate=0.1)
-    for call in (problem.per_sample_gradients, problem.per_sample_losses, problem.validity):
+    for call in (problem.per_sample_gradients, problem.per_sample_losses):
         with pytest.raises(ModelError, match="GaussianTeacher|need samples"):
             call(theta)
     with pytest.raises(ModelError, match="Sigma_x of the GaussianTeacher must not be zero"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sgdsde as sg
-from sgdsde.models import DeepLinear, Product, uw_gauss
+from sgdsde.models import DeepLinear
 from sgdsde.sgd.optimizers import HeavyBall
 
 
@@ -90,8 +90,6 @@ def test_momentum_counts_with_its_effective_rate(make_problem):
 
 
 def test_what_it_needs(make_problem):
-    with pytest.raises(sg.ModelError, match="validity needs samples"):
-        sg.SGD(Product(), uw_gauss(), learning_rate=0.1).validity(np.ones(2))
     with pytest.raises(sg.ArgumentError, match="generators must map names to Generators"):
         make_problem().validity(np.ones(10), [3])
     assert make_problem().validity(np.ones(10), {}).charges == {}

@@ -66,6 +66,7 @@ def teacher_student(
     True
     """
     from sgdsde.random.stream import key_from, normals
+    from sgdsde.run.memory import refuse_more_than_half
 
     key = key_from(rng)
     if isinstance(V, tuple) and len(V) == 2 and all(isinstance(n, (int, np.integer)) for n in V):
@@ -81,4 +82,5 @@ def teacher_student(
     if n >= TEACHER:
         raise ArgumentError(f"n_samples must be below 2**56 - 1, got {n}")
     law = GaussianTeacher(V, Sigma_x, Sigma_eps)
+    refuse_more_than_half(8.0 * n * sum(V.shape), f"data of {n} samples", ["fewer samples", "the law itself as data"])
     return TeacherStudent(*law.draw(n, key), law)

@@ -22,10 +22,18 @@ class FunctionPasses(Passes):
         self.X, self.Y, self.args = X, Y, model.args
         self._loss, self._gradient = model.loss_function, model.gradient_function
 
+    def _called(self, label: str, function: Any, theta: np.ndarray, i: int) -> Any:
+        try:
+            with np.errstate(all="ignore"):
+                return function(theta, self.X[i], self.Y[i], *self.args)
+        except Exception as error:  # the user's own, with a word on where it came from
+            shapes = f"theta {theta.shape}, x {np.shape(self.X[i])}, y {np.shape(self.Y[i])}"
+            error.add_note(f"raised by {label}(theta, x, y, *args) for sample {i}, called with {shapes}")
+            raise
+
     def loss(self, theta: np.ndarray, i: int) -> float:
         """ℓ_i."""
-        with np.errstate(all="ignore"):
-            returned = self._loss(theta, self.X[i], self.Y[i], *self.args)
+        returned = self._called("loss", self._loss, theta, i)
         value = np.asarray(returned)
         if value.size != 1 or value.ndim > 1:
             raise ShapeError(f"loss must return one number for one sample, got shape {value.shape}")
@@ -37,8 +45,7 @@ class FunctionPasses(Passes):
         """∇ℓ_i."""
         if not callable(self._gradient):
             return self._differences(theta, i)
-        with np.errstate(all="ignore"):
-            returned = self._gradient(theta, self.X[i], self.Y[i], *self.args)
+        returned = self._called("gradient", self._gradient, theta, i)
         value = np.asarray(returned)
         if value.shape != (self.dim,) and not (self.dim == 1 and value.ndim == 0):
             raise ShapeError(f"gradient must return the {self.dim} derivatives, shape ({self.dim},), got {value.shape}")

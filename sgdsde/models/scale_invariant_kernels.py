@@ -42,6 +42,20 @@ def block(q, k, d):
 
 
 @inline
+def length(x):
+    """‖x‖, also where its square would underflow or overflow."""
+    square = dot(x, x)
+    if 1e-280 < square < 1e280:
+        return np.sqrt(square)
+    largest, total = 0.0, 0.0
+    for i in range(x.shape[0]):
+        largest = max(largest, abs(x[i]))
+    for i in range(x.shape[0]):
+        total += (x[i] / largest) * (x[i] / largest)
+    return largest * np.sqrt(total)
+
+
+@inline
 def normalise(unit, radii, theta, q):
     """unit = θ', and radii its r, one for each block."""
     d = theta.shape[0]
@@ -49,7 +63,7 @@ def normalise(unit, radii, theta, q):
     for k in range(blocks(q)):
         size = block(q, k, d)
         here, to = vector(theta, start, size), vector(unit, start, size)
-        radii[k] = np.sqrt(dot(here, here))
+        radii[k] = length(here)
         for i in range(size):
             to[i] = here[i] / radii[k]
         start += size

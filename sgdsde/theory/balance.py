@@ -232,6 +232,8 @@ def relaxation_rates(layers: TwoLayers) -> np.ndarray:
     With E = W_2ᵀW_2 + W_1W_1ᵀ and N = W_2ᵀK_εW_2 + W_1K_xW_1ᵀ a small B in (W_2B, -BW_1) has δQ = EB + BE and
     d(δQ)/dt = -4γδQ - 8σ²(NB + BN): the rates are 4γ and more, from a symmetric pencil. Needs h = rank P. Cost h⁶.
     """
+    if not isinstance(layers, TwoLayers):
+        raise ArgumentError(f"layers must be what two_layer_equilibrium returns, got {_check.show(layers)}")
     h = layers.W1.shape[0]
     if h != layers.singular_values.size:
         r = layers.singular_values.size

@@ -44,6 +44,10 @@ def sde_exponent(population: Population, T: float, gamma: float = 0.0) -> float:
     -0.8
     """
     T, gamma = _check.number("T", T, least=0.0), _check.number("gamma", gamma, least=0.0)
+    if not isinstance(population, Population):
+        raise ArgumentError(
+            f"population must be a Population, such as models.uw_gauss(), got {_check.show(population)}"
+        )
     return 4.0 * (population.beta2 - gamma - T * population.alpha3)
 
 
@@ -148,6 +152,8 @@ def critical_learning_rate(exponent: Callable[[float], float], least: float = 1e
     0.092
     """
     least, most = _check.positive("least", least), _check.positive("most", most)
+    if not callable(exponent):
+        raise ArgumentError(f"exponent must be a function of the learning rate, got {_check.show(exponent)}")
     if not most > least:
         raise ArgumentError(f"most must be above least, got {most:g} <= {least:g}")
     before, at = least, exponent(least)

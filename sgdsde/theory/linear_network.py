@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -275,7 +276,12 @@ def active_norms(weights: Sequence[Any], tolerance: float = 1e-8) -> tuple[np.nd
     A direction counts as fed (or seen) if the product of the layers before (or after) has a singular value above
     `tolerance` times its largest there.
     """
+    if isinstance(weights, str) or not isinstance(weights, Sequence) or not len(weights):
+        raise ArgumentError(f"weights must be a sequence of matrices, one for each layer, got {_check.show(weights)}")
     layers = [_check.array(f"weights[{i}]", W, ("n_out", "n_in")) for i, W in enumerate(weights)]
+    for i, (below, above) in enumerate(pairwise(layers)):
+        if above.shape[1] != below.shape[0]:
+            raise ShapeError(f"weights[{i + 1}] must have {below.shape[0]} columns, got shape {above.shape}")
     fed, seen = [np.eye(layers[0].shape[1])], [np.eye(layers[-1].shape[0])]
     for W, back in zip(layers, reversed(layers)):
         fed.append(W @ fed[-1])

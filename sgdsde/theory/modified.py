@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from sgdsde._errors import ArgumentError
+from sgdsde.symmetry.charges import as_problem
+from sgdsde.symmetry.group_equilibrium import orbit_potential
 
 __all__ = ["modified_gradient", "modified_loss", "shuffled_loss", "slow_potential"]
 
@@ -49,11 +51,12 @@ def slow_potential(problem: Any, theta: Any) -> float:
     d F(e^{λA}θ)/dλ = 4γC_A - 2σ²ρTr[ΣA] = -dC_A/dt for every symmetry A: along orbits SGD goes down F, and noise
     equilibria are its minima there.
     """
-    theta = problem.model.check_theta(theta, one=True)
-    return 2.0 * problem.gamma * float(theta @ theta) + problem.noise_scale * _trace(problem, theta)
+    problem = as_problem(problem)
+    return float(orbit_potential(problem, problem.model.check_theta(theta, one=True)))
 
 
 def _gradient(problem: Any, theta: Any) -> tuple[np.ndarray, np.ndarray]:
+    problem = as_problem(problem, "effective_learning_rate")
     theta = problem.model.check_theta(theta, one=True)
     return theta, problem.gradient(theta) + 2.0 * problem.gamma * theta
 

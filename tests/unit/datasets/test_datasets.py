@@ -127,6 +127,8 @@ def test_files_that_are_not_what_they_should_be(folder, tmp_path):
 def test_nothing_opens_a_connection(folder, monkeypatch):
     import socket
 
+    import sklearn.datasets  # noqa: F401 - it reads the name when it is imported first
+
     monkeypatch.setattr(socket, "socket", None)
     datasets.mnist(folder[0])
     datasets.digits()
@@ -209,3 +211,8 @@ def test_covariances_too_large_to_be_squared_are_refused():
         datasets.GaussianTeacher([[1.0, 2.0]], [[1e308, 1e308], [1e308, 1e308]])
     with pytest.raises(ArgumentError, match="label_noise must be of a size"):
         datasets.teacher_student(3, (1, 2), label_noise=1e200)
+
+
+def test_more_data_than_there_is_memory():
+    with pytest.raises(sg.TooLargeError, match=r"data of 10000000000000 samples takes .* use fewer samples"):
+        datasets.teacher_student(10**13, (2, 3), rng=0)

@@ -391,3 +391,21 @@ def test_nothing_stays_behind():
     assert number in _registered
     del kept
     assert number not in _registered
+
+
+def test_what_a_function_raises_is_told_with_its_name_and_sample():
+    def loss(theta, x, y):
+        return theta[5] * 0.0
+
+    def gradient(theta, x, y):
+        raise ValueError("boo")
+
+    for functions, error, note in (
+        ((loss, lambda theta, x, y: theta), IndexError, "raised by loss(theta, x, y, *args) for sample 0"),
+        ((lambda theta, x, y: 0.0, gradient), ValueError, "raised by gradient(theta, x, y, *args) for sample 0"),
+        ((lambda theta, x: 0.0, gradient), TypeError, "called with theta (2,), x (1,), y ()"),
+    ):
+        model = sg.models.from_functions(*functions, dim=2)
+        with pytest.raises(error) as caught:
+            sg.SGD(model, np.ones((4, 1)), np.ones(4), learning_rate=0.1)
+        assert any(note in text for text in caught.value.__notes__)

@@ -186,3 +186,13 @@ def test_the_class():
         A.generator(np.eye(2))
     with pytest.raises(ArgumentError, match="needs a hidden layer"):
         ScaleInvariant([3, 1]).generator(np.zeros((1, 1)))
+
+
+@pytest.mark.parametrize("norm", ["total", "layers"])
+@pytest.mark.parametrize("size", [1e-200, 1e-150, 1e150, 1e200])
+def test_lengths_whose_squares_are_no_numbers(norm, size):
+    model = ScaleInvariant([3, 4, 2], norm=norm)
+    problem = problem_of(model)
+    theta = model.init(3)
+    assert problem.loss(size * theta) == pytest.approx(problem.loss(theta), rel=1e-12)
+    assert size * problem.gradient(size * theta) == pytest.approx(problem.gradient(theta), rel=1e-11, abs=1e-14)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import validation
-from validation import _runner, _table
+from validation import _markdown, _runner, _table
 from validation._report import write
 
 SEEDS = {"quick": "1", "full": "1,2,3"}
@@ -31,6 +31,7 @@ def arguments(words: Sequence[str] | None, every: Sequence[str]) -> argparse.Nam
     parser.add_argument("--seeds", help="such as 1,2,3 (quick: 1; full: 1,2,3)")
     parser.add_argument("--jobs", type=int, help="claims at a time, each in a process (as many as there are cores)")
     parser.add_argument("--out", type=Path, default=Path("validation-report"), help="folder for report and results")
+    parser.add_argument("--table", type=Path, metavar="FILE", help="write the table of claims as Markdown too")
     again = parser.add_mutually_exclusive_group()
     again.add_argument("--fresh", action="store_true", help="compute all anew, whatever is kept")
     again.add_argument("--resume", action="store_true", help="use results that are kept (the default, said aloud)")
@@ -92,6 +93,8 @@ def main(words: Sequence[str] | None = None, package: ModuleType = validation) -
     claims = {name: _runner.load(modules[name]) for name in found}
     path = write(args.out, claims, found, args.size, seconds, len(tasks))
     print(f"{path}, {seconds:.0f} s")
+    if args.table and not stopped:
+        print(_markdown.write(args.table, claims, found, args.size))
     if stopped:
         print("interrupted; the same command goes on from here", file=sys.stderr)
         return 130

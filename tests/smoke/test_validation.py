@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))  # last, so that the package that is tested stays the one it was
 
-from validation import _figures, _linear, _report, _runner  # noqa: E402
+from validation import _figures, _linear, _markdown, _report, _runner  # noqa: E402
 from validation.__main__ import main  # noqa: E402
 from validation.claim import Claim, at_least, at_most, bounded, statistical  # noqa: E402
 
@@ -166,6 +166,19 @@ def test_a_sound_claim_gives_zero_and_a_report(folder, capsys):
     assert "<the>" not in page and "< 2" not in page and "<none>" not in page
     numbers = json.loads((folder.out / "report.json").read_text())
     assert [check["measured"] for check in numbers["one"][0]["checks"]] == [1.25, 1.0, 1.0]
+
+
+def test_the_table_of_claims_as_markdown(folder, tmp_path, capsys):
+    folder.write("sound")
+    table = tmp_path / "docs" / "claims.md"
+    assert folder.go("--quick", "--table", str(table)) == 0
+    text = table.read_text(encoding="utf-8")
+    (row,) = [line for line in text.splitlines() if line.startswith("| `sound`")]
+    assert "1 of 1 checks hold; closest: a number \\< 2 & its law, 50 % of what is allowed." in row
+    assert "there *beyond \\<the\\> limit: 1, not 7. 1 of 1 controls fail.*" in row and row.count(" | ") == 3
+    assert _markdown.escape("|a_b|") == r"\|a\_b\|" and "FAILED" not in text
+    folder.write("unsound", wrong="1.0")
+    assert folder.go("--quick", "--table", str(table)) == 1 and "**FAILED**" in table.read_text(encoding="utf-8")
 
 
 def test_the_report_needs_nothing_beside_it_and_is_well_formed(folder, monkeypatch):

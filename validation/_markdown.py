@@ -1,0 +1,80 @@
+"""The table of claims as a page of the docs: claim, paper, where it holds and where not, from the outcomes of a run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from validation import _table
+from validation._runner import checks_of, is_good
+from validation.claim import Claim
+
+Outcomes = Sequence[Mapping[str, Any]]
+
+
+def write(path: Path, claims: Mapping[str, Claim], found: Mapping[str, Outcomes], size: str) -> Path:
+    """The page, to the file `path`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page(claims, found, size), encoding="utf-8")
+    return path
+
+
+def read(path: Path) -> dict[str, Outcomes]:
+    """The outcomes that a report.json keeps."""
+    return dict(json.loads(path.read_text(encoding="utf-8")))
+
+
+def page(claims: Mapping[str, Claim], found: Mapping[str, Outcomes], size: str) -> str:
+    """The whole page. It has no date, so that the same results give the same text."""
+    seeds = sorted({o["seed"] for some in found.values() for o in some})
+    good = sum(all(map(is_good, some)) for some in found.values())
+    which = f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
+    return (
+        "# Claims: where they hold, and where they do not\n\n"
+        f"Written by `python -m validation --{size} --table docs/claims.md` ({which}). {good} of {len(found)} claims are\n"
+        "as they must be. What was measured is in italics. A control is a wrong statement in the same test, and must\n"
+        "fail. A limit is the claim itself where it is known not to hold.\n"
+        "[Put the claims to the test](howto/validation.md) says how each is checked.\n\n"
+        "| Claim | Paper | Where it holds | Where it does not |\n|---|---|---|---|\n"
+        + "".join(_row(claims[name], some) for name, some in found.items())
+    )
+
+
+def _row(claim: Claim, some: Outcomes) -> str:
+    broken = any(outcome["error"] for outcome in some)
+    word = "" if all(map(is_good, some)) else " **ERROR**" if broken else " **FAILED**"
+    cells = (
+        f"`{claim.name}`: {escape(claim.statement)}{word}",
+        escape(claim.paper or claim.source),
+        f"{escape(claim.holds)} *{escape(measured(some))}*",
+        f"{escape(claim.fails_where)} *{escape(refuted(some))}*",
+    )
+    return f"| {' | '.join(cells)} |\n"
+
+
+def measured(some: Outcomes) -> str:
+    """How many checks hold, and the closest call."""
+    good, n = _table.counts(some)["checks"]
+    text = f"{good} of {n} checks hold"
+    known = [c for o in some for c in checks_of(o) if not (c.control or c.limit) and np.isfinite(c.share)]
+    if known:
+        worst = max(known, key=lambda check: check.share)
+        text += f"; closest: {worst.name}, {100 * worst.share:.0f} % of what is allowed"
+    return text + "."
+
+
+def refuted(some: Outcomes) -> str:
+    """The checks beyond a limit with their numbers, and how many controls fail."""
+    told = [f"{c.name}: {c.measured:.4g}, not {c.predicted:.4g}. " for c in checks_of(some[0]) if c.limit]
+    good, n = _table.counts(some)["controls"]
+    return "".join(told) + f"{good} of {n} controls fail."
+
+
+def escape(text: str) -> str:
+    """Plain text within a cell of a Markdown table."""
+    return re.sub(r"([\\`*_{}\[\]<>|$])", r"\\\1", " ".join(text.split()))

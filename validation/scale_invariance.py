@@ -145,7 +145,7 @@ CLAIM = Claim(
     "norm; rates up to O(η).",
     fails_where="Before rest the angle is whatever the norm makes it. The size with Tr Σ taken at the least loss is "
     "too small: the direction fluctuates, and with it Tr Σ.",
-    deviation="The equilibrium norm is often quoted with Tr Σ at the minimum of the loss. At an effective learning rate "
-    "of η/‖θ‖² the direction fluctuates by so much that Tr Σ is larger; its mean over the run is what balances.",
+    deviation="The equilibrium norm is often quoted with Tr Σ at the minimum of the loss. At an effective learning "
+    "rate of η/‖θ‖² the direction fluctuates by so much that Tr Σ is larger; its mean over the run is what balances.",
     caption="Left: the fourth power of the norm. Right: angles of single steps at rest.",
 )  # fmt: skip

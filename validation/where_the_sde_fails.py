@@ -165,10 +165,11 @@ CLAIM = Claim(
     run=run,
     draw=draw,
     paper="Ziyin, Li, Ueda 2023, law of balance",
-    could_fail="SGD could collapse where the SDE does, hold still in charge when it has no noise, or follow the SDE's law "
-    "of a charge early on; Euler-Maruyama could hold out.",
+    could_fail="SGD could collapse where the SDE does, hold still in charge when it has no noise, or follow the SDE's "
+    "law of a charge early on; Euler-Maruyama could hold out.",
     holds="The laws of discrete SGD, at every learning rate. The SDE's collapse where k² is small beside the noise.",
     fails_where="The SDE at k = 1: it collapses from T = 1/3 on, SGD at no learning rate.",
-    deviation="A transition to collapse at T_c is a statement on the SDE. Gaussian data with k = s = 1 have none for SGD.",
+    deviation="A transition to collapse at T_c is a statement on the SDE. "
+    "Gaussian data with k = s = 1 have none for SGD.",
     caption="Left: rate of ln|v| near v = 0. Right: a charge when every batch is the whole data set.",
 )  # fmt: skip

@@ -36,9 +36,9 @@ def page(claims: Mapping[str, Claim], found: Mapping[str, Outcomes], size: str) 
     which = f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
     return (
         "# Claims: where they hold, and where they do not\n\n"
-        f"Written by `python -m validation --{size} --table docs/claims.md` ({which}). {good} of {len(found)} claims are\n"
-        "as they must be. What was measured is in italics. A control is a wrong statement in the same test, and must\n"
-        "fail. A limit is the claim itself where it is known not to hold.\n"
+        f"Written by `python -m validation --{size} --table docs/claims.md` ({which}). {good} of {len(found)} claims\n"
+        "are as they must be. What was measured is in italics. A control is a wrong statement in the same test, and\n"
+        "must fail. A limit is the claim itself where it is known not to hold.\n"
         "[Put the claims to the test](howto/validation.md) says how each is checked.\n\n"
         "| Claim | Paper | Where it holds | Where it does not |\n|---|---|---|---|\n"
         + "".join(_row(claims[name], some) for name, some in found.items())

@@ -20,7 +20,8 @@ def test_the_root_is_the_closed_form(problem, data):
     A, theta = data.draw(st.sampled_from([1.0, -0.5, 2.0])) * A, data.draw(own.states(problem.model))
     sigma = np.diagonal(problem.covariance(theta))
     pushes = problem.gamma * theta**2, problem.noise_scale * sigma  # A is diagonal here
-    up, down = A.eigenvalues > 0, A.eigenvalues < 0
+    mu = np.diagonal(A.matrix)  # in the order of θ, which that of `A.eigenvalues` need not be
+    up, down = mu > 0, mu < 0
     above, below = pushes[0][down].sum() + pushes[1][up].sum(), pushes[0][up].sum() + pushes[1][down].sum()
     assume(min(above, below) > 1e-9 * (1 + max(above, below)))
     assert_closed_form(problem, A, theta)

@@ -10,6 +10,7 @@ import numpy as np
 from sgdsde import _check
 from sgdsde._errors import ArgumentError
 from sgdsde.models.deep_linear import DeepLinear
+from sgdsde.models.naming import Named
 from sgdsde.symmetry.charges import Charge, as_generator
 
 __all__ = ["ChargeCount", "charge_rank", "count_charges"]
@@ -79,6 +80,8 @@ def charge_rank(generators: Any, theta: Any, rtol: float = 1e-9) -> int:
             for j in range(i + 1)
         ]
     else:
+        if isinstance(generators, Named):  # all of a model's: those that have charges
+            generators = generators.charged()
         many = generators.values() if isinstance(generators, Mapping) else generators
         if not isinstance(generators, (Mapping, Sequence)):
             raise ArgumentError(

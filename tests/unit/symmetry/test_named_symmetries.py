@@ -58,6 +58,7 @@ def test_consumers_take_what_fits_of_a_whole_list():
     assert list(sg.symmetry.group_equilibrium(problem, theta, every).charges) == list(every.charged())
     assert len(sg.OrbitProjection(every, problem).charges) == 6  # B=I follows from the others
     assert list(sg.symmetry.MotionTrack(every).generators) == list(linear)
+    assert sg.symmetry.charge_rank(every, theta) == 6
     assert list(problem.validity(theta).charges) == list(every.charged())
     assert list(sg.FluctuationDissipation(problem).generators) == list(every.charged())
     assert len(sg.decompose(theta[None] * [[1.0], [1.1]], every).charge_changes) == 7 + 4

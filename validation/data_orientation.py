@@ -84,7 +84,7 @@ def draw(figure: Any, data: dict[str, Any]) -> None:
 CLAIM = Claim(
     name="data-orientation",
     statement="how the label noise lies to what is learnt decides whether SGD flattens or sharpens, and by how much",
-    source="Ziyin et al. 2024, arXiv 2402.07193, authors' reply to reviewers (data orientation, balance and sharpness); "
+    source="Ziyin et al. 2024, arXiv 2402.07193, authors' reply to reviewers (data orientation, balance, sharpness); "
     "Tr ∇²L at the noise equilibrium in closed form, sgdsde.theory.equilibrium_sharpness",
     quick={"φ": [0.0, 45.0, 90.0], "controls at": [90.0], "η·Tr H": 0.04, "lifetimes": 8.0, "paths": 8},
     full={"φ": [0.0, 30.0, 45.0, 80.0, 90.0], "controls at": [90.0], "η·Tr H": 0.02, "lifetimes": 12.0, "paths": 16},

@@ -79,9 +79,9 @@ class Validity:
         Tr ∇²L_γ; NaN where it would take more than 1000 products.
     kurtosis : float
         E‖δ‖⁴/(E‖δ‖²)² of the deviations δ of single gradients: 1 where all are as long, N where one sample has it all.
-        Of a law of the data an estimate from 4096 fresh samples; NaN where it has moments alone.
+        Of a law of the data, and with label noise, an estimate from fresh samples; NaN where it has moments alone.
     largest_share : float
-        max‖δ_i‖²/Σ‖δ_i‖²; NaN for a law of the data.
+        max‖δ_i‖²/Σ‖δ_i‖²; NaN for a law of the data, and with label noise.
     charges : dict of ChargeValidity
     """
 
@@ -148,7 +148,7 @@ class Validity:
     def _kurtosis_note(self) -> str:
         if np.isfinite(self.largest_share):
             return f"largest share of one sample {self.largest_share:.2%}"
-        return f"estimated from {DRAWN} fresh samples" if np.isfinite(self.kurtosis) else "unknown"
+        return "estimated from fresh samples" if np.isfinite(self.kurtosis) else "unknown"
 
     def __repr__(self) -> str:
         eta = self.learning_rate
@@ -191,6 +191,8 @@ def validity(problem: Any, theta: Any, generators: Any = None) -> Validity:
         squares = _deviations(problem.model, samples, theta, mean)
         total = float(squares.mean())
         largest = float(squares.max() / squares.sum()) if total > 0 else np.nan
+        if problem.label_noise is not None:  # `samples` are points with the right mean and covariance, and no more
+            squares, largest = _noisy_deviations(problem, theta, mean), np.nan
     else:
         squares = _drawn_deviations(problem, theta, mean)
         total, largest = float(problem.gradient_moments(theta)[1].sum()), np.nan
@@ -233,6 +235,18 @@ def _deviations(model: Any, samples: Any, theta: np.ndarray, mean: np.ndarray) -
         rows = model.per_sample_gradients(theta, samples, start, min(n, start + step))
         out[start : start + step] = np.square(rows - mean).sum(axis=1)
     return out
+
+
+def _noisy_deviations(problem: Any, theta: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """The same for samples with fresh noise in their labels: DRAWN of them, or one for each sample."""
+    from sgdsde._abi import AUXILIARY
+    from sgdsde.random.stream import normals
+
+    clean, std = problem.drawn, problem.label_noise
+    at = np.arange(max(DRAWN, clean.n)) % clean.n
+    noise = normals(0, 0, purpose=AUXILIARY, count=at.size * std.size).reshape(at.size, std.size) * std
+    Y = clean.Y[at] + noise.reshape(at.size, *clean.Y.shape[1:])
+    return _deviations(problem.model, problem.model.samples(clean.X[at], Y), theta, mean)
 
 
 def _drawn_deviations(problem: Any, theta: np.ndarray, mean: np.ndarray) -> np.ndarray:

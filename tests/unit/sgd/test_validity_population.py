@@ -33,7 +33,7 @@ def test_a_law_is_what_many_of_its_samples_are(name):
         size = abs(one.noise) + abs(one.decay)
         assert one.noise == pytest.approx(many.charges[key].noise, abs=0.2 * size)
         assert one.discrete == pytest.approx(many.charges[key].discrete, rel=0.3, abs=0.05 * size)
-    assert np.isnan(found.largest_share) and "estimated from 4096 fresh samples" in repr(found)
+    assert np.isnan(found.largest_share) and "estimated from fresh samples" in repr(found)
     assert "nan" not in repr(found)
 
 
@@ -66,3 +66,18 @@ def test_draws_are_of_the_law():
     for value, wanted in ((x * x, law.beta1), (x * y, law.beta2), (y * y, law.y2)):
         assert abs(value.mean() - wanted) < 5 * value.std() / np.sqrt(x.size)
     assert np.array_equal(law.draw(10, 3)[0], law.draw(10, 3)[0])
+
+
+@pytest.mark.parametrize("replacement", [True, False])
+def test_label_noise_has_the_kurtosis_of_fresh_labels(replacement):
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((6, 2)), rng.standard_normal(6)
+    model = DeepLinear([2, 1])
+    problem = sg.SGD(model, X, Y, learning_rate=0.1, batch_size=3, label_noise=1.5, replacement=replacement)
+    theta = np.array([0.4, -0.7])
+    i, eps = rng.integers(0, 6, 400_000), 1.5 * rng.standard_normal(400_000)
+    g = 2 * (X[i] @ theta - Y[i] - eps)[:, None] * X[i]  # of one sample with fresh noise in its label
+    squares = np.square(g - problem.gradient(theta)).sum(axis=1)
+    found = problem.validity(theta)
+    assert found.kurtosis == pytest.approx((squares**2).mean() / squares.mean() ** 2, rel=0.1)
+    assert np.isnan(found.largest_share) and "estimated from fresh samples" in repr(found)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from validation import _table
-from validation._runner import checks_of, is_good
+from validation._runner import is_good
 from validation.claim import Claim
 
 Outcomes = Sequence[Mapping[str, Any]]
@@ -22,11 +19,6 @@ def write(path: Path, claims: Mapping[str, Claim], found: Mapping[str, Outcomes]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page(claims, found, size), encoding="utf-8")
     return path
-
-
-def read(path: Path) -> dict[str, Outcomes]:
-    """The outcomes that a report.json keeps."""
-    return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
 def page(claims: Mapping[str, Claim], found: Mapping[str, Outcomes], size: str) -> str:
@@ -51,28 +43,10 @@ def _row(claim: Claim, some: Outcomes) -> str:
     cells = (
         f"`{claim.name}`: {escape(claim.statement)}{word}",
         escape(claim.paper or claim.source),
-        f"{escape(claim.holds)} *{escape(measured(some))}*",
-        f"{escape(claim.fails_where)} *{escape(refuted(some))}*",
+        f"{escape(claim.holds)} *{escape(_table.measured(some))}*",
+        f"{escape(claim.fails_where)} *{escape(_table.refuted(some))}*",
     )
     return f"| {' | '.join(cells)} |\n"
-
-
-def measured(some: Outcomes) -> str:
-    """How many checks hold, and the closest call."""
-    good, n = _table.counts(some)["checks"]
-    text = f"{good} of {n} checks hold"
-    known = [c for o in some for c in checks_of(o) if not (c.control or c.limit) and np.isfinite(c.share)]
-    if known:
-        worst = max(known, key=lambda check: check.share)
-        text += f"; closest: {worst.name}, {100 * worst.share:.0f} % of what is allowed"
-    return text + "."
-
-
-def refuted(some: Outcomes) -> str:
-    """The checks beyond a limit with their numbers, and how many controls fail."""
-    told = [f"{c.name}: {c.measured:.4g}, not {c.predicted:.4g}. " for c in checks_of(some[0]) if c.limit]
-    good, n = _table.counts(some)["controls"]
-    return "".join(told) + f"{good} of {n} controls fail."
 
 
 def escape(text: str) -> str:

@@ -12,8 +12,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import sgdsde
 from validation import _table
 from validation._figures import themed
@@ -90,8 +88,8 @@ def _overview(claims: Mapping[str, Claim], found: Mapping[str, Outcomes]) -> str
         cells = [
             ("", f'<a href="#{name}">{escape(claim.statement)}</a><br>{_verdict(some)}'),
             ("Paper", escape(claim.paper or claim.source)),
-            ("Holds", f'{escape(claim.holds)} <span class="soft">{_measured(some)}</span>'),
-            ("Does not hold", f'{escape(claim.fails_where)} <span class="soft">{_refuted(some)}</span>'),
+            ("Holds", f'{escape(claim.holds)} <span class="soft">{escape(_table.measured(some))}</span>'),
+            ("Does not hold", f'{escape(claim.fails_where)} <span class="soft">{escape(_table.refuted(some))}</span>'),
         ]
         rows.append("<tr>" + "".join(f'<td data-label="{a}">{b}</td>' if a else f"<td>{b}</td>" for a, b in cells))
     titles = "".join(f"<th>{word}</th>" for word in ("Claim", "Paper", "Where it holds", "Where it does not"))
@@ -104,27 +102,6 @@ def _verdict(some: Outcomes) -> str:
         return '<span class="verdict bad">error</span>'
     good = all(map(is_good, some))
     return f'<span class="verdict {"good" if good else "bad"}">{"as it must be" if good else "FAILED"}</span>'
-
-
-def _measured(some: Outcomes) -> str:
-    """What this run says of where it holds: how many checks, and the closest call."""
-    good, n = _table.counts(some)["checks"]
-    seeds = len(some)
-    text = f"Here {good} of {n} checks" + (f" over {seeds} seeds" if seeds > 1 else "")
-    known = [c for o in some for c in checks_of(o) if not (c.control or c.limit) and np.isfinite(c.share)]
-    if known:
-        worst = max(known, key=lambda check: check.share)
-        text += f"; closest call: {escape(worst.name)}, {100 * worst.share:.0f} % of what is allowed"
-    return text + "."
-
-
-def _refuted(some: Outcomes) -> str:
-    """What this run says of where it does not hold: checks beyond a limit with their numbers, and the controls."""
-    first = checks_of(some[0])
-    told = [f"{escape(c.name)}: {number(c.measured)}, not {number(c.predicted)}" for c in first if c.limit]
-    good, n = _table.counts(some)["controls"]
-    text = f"Measured: {'; '.join(told)}. " if told else ""
-    return text + f"{good} of {n} controls fail."
 
 
 # --- one claim --------------------------------------------------------------------------------------------------------

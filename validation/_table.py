@@ -56,6 +56,24 @@ def counts(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int]]:
     return {kind: (sum(c.good for c in some), len(some)) for kind, some in kinds.items()}
 
 
+def measured(some: Sequence[Mapping[str, Any]]) -> str:
+    """What a run says of where a claim holds: how many checks, and the closest call."""
+    good, n = counts(some)["checks"]
+    text = f"{good} of {n} checks hold" + (f", over {len(some)} seeds" if len(some) > 1 else "")
+    known = [c for o in some for c in checks_of(o) if not (c.control or c.limit) and np.isfinite(c.share)]
+    if known:
+        worst = max(known, key=lambda check: check.share)
+        text += f"; closest: {worst.name}, {100 * worst.share:.0f} % of what is allowed"
+    return text + "."
+
+
+def refuted(some: Sequence[Mapping[str, Any]]) -> str:
+    """What it says of where it does not: the checks beyond a limit with their numbers, and how many controls fail."""
+    told = [f"{c.name}: {c.measured:.4g}, not {c.predicted:.4g}. " for c in checks_of(some[0]) if c.limit]
+    good, n = counts(some)["controls"]
+    return "".join(told) + f"{good} of {n} controls fail."
+
+
 def summary(outcomes: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     """One line for each claim: checks, controls, limits, the closest call, time, verdict."""
     lines = [f"{'claim':<26} {'seeds':<9} {'checks':>8} {'controls':>9} {'limits':>7} {'largest share':>14} {'s':>6}"]

@@ -5,6 +5,7 @@ start, balanced as gradient descent leaves it, on UW = V. The noise equilibrium 
 the start for some, above for others. SGD is held against it, in sign and value; gradient descent stays where it is.
 
 Controls: the equilibrium with the noise turned to 90° - φ, and the least Tr ∇²L of all networks with that product.
+Limit: label noise without a direction, which takes SGD to that least, whatever Σ_x.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 import sgdsde as sg
 from sgdsde.theory import LinearTask, sharpening
 from validation import _linear as linear
-from validation.claim import Check, Claim, at_most, bounded
+from validation.claim import Check, Claim, at_least, at_most, bounded
 
 SIGMA_X = np.diag([4.0, 0.25])
 
@@ -59,6 +60,14 @@ def run(settings: Mapping[str, Any], seed: int) -> tuple[list[Check], dict[str, 
             checks.append(at_most(f"{who}: gradient descent, change of Tr ∇²L", abs(end / foretold.now - 1), 0.005))
         curves[phi] = np.linspace(0, settings["lifetimes"], 61), curvature.mean(axis=0)
         told[phi] = late
+    flat = sharpening(LinearTask(V, SIGMA_X, np.eye(2)), start)
+    even = sg.SGD(model, *linear.every_pair(V, SIGMA_X, np.eye(2), seed), learning_rate=settings["η·Tr H"] / flat.now)
+    kappa = sg.noise_equilibrium(even, linear.theta_of(*start), model.symmetries()["B=I"]).relaxation_rate
+    n_steps = round(settings["lifetimes"] / (kappa * even.learning_rate))
+    found = even.run(linear.theta_of(*start), n_steps, n_paths=settings["paths"], rng=seed, t_eval=61)
+    late = float(linear.trace_hessian(*linear.split(found.y[:, 41:], model.dims), SIGMA_X).mean())
+    checks.append(bounded("noise without a direction: late Tr ∇²L, the least", late, flat.least, 0.05 * flat.least))
+    checks.append(at_least("noise without a direction: late Tr ∇²L, above the start's", late, flat.now, limit=True))
     line = [sharpening(LinearTask(V, SIGMA_X, turned(x)), start).equilibrium for x in fine]
     return checks, {"curves": curves, "late": told, "line": (fine, line), "now": foretold.now, "least": foretold.least}
 

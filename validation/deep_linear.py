@@ -70,9 +70,8 @@ def run(settings: Mapping[str, Any], seed: int) -> tuple[list[Check], dict[str, 
     layers, _ = linear.deep(V, Sigma_x, Sigma_eps, depth)
     predicted = norms(linear.theta_of(*layers), model)
     _, sizes, directions = np.linalg.svd(V, full_matrices=False)
-    missing = float(
-        np.min(sizes**2 * np.einsum("ki,ij,kj->k", directions, Sigma_x, directions))
-    )  # loss of one not learnt
+    strengths = sizes**2 * np.einsum("ki,ij,kj->k", directions, Sigma_x, directions)
+    missing = float(strengths.min())  # what a direction that is not learnt yet adds to the loss
     for k, (name, theta0) in enumerate(starts(model, seed).items()):
         solution = problem.run(theta0, settings["steps"], settings["paths"], rng=10 * seed + k, t_eval=61)
         found = norms(solution.y, model)

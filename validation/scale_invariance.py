@@ -130,7 +130,7 @@ CLAIM = Claim(
     name="scale-invariance",
     statement="noise drives the norm of scale-invariant weights outward, ‖θ‖⁴ in proportion to t; with weight decay "
     "each step turns them by √(4ηγ)",
-    source="Ziyin et al. 2024, arXiv 2402.07193, section 5.1 (scale invariance); the angle follows from "
+    source="Ziyin et al. 2024, arXiv 2402.07193 (scale invariance); the angle follows from "
     "‖θ'‖² = (1 - 2ηγ)²‖θ‖² + η²‖ĝ‖²",
     quick={"eta": 0.002, "steps": 20_000, "paths": 8, "identity": 2000, "rest eta": 0.01, "gamma": 0.002,
            "settle": 40_000, "late": 1000},
@@ -138,7 +138,7 @@ CLAIM = Claim(
           "settle": 160_000, "late": 4000},
     run=run,
     draw=draw,
-    paper="Ziyin et al. 2024, scale invariance",
+    paper="Ziyin et al. 2024, noise equilibrium",
     could_fail="The norm could stay, as under gradient flow, shrink, or grow at another rate; with decay it could "
     "settle at another size, and the angle could depend on the data.",
     holds="Every step, exactly, for losses of the direction alone, layer by layer where each layer is divided by its "

@@ -100,12 +100,10 @@ def translation() -> Picture:
 
 def approximate() -> Picture:
     X, Y = data(20, 2, 2)
-    problems = []
-    for kind in ("tanh", "identity"):
-        problems.append(sg.models.MLP([2, 2, 2], kind, biases=False))
-    A = problems[1].symmetries()["B=I"]
-    problem = sg.SGD(problems[0], 0.4 * X, 0.4 * Y, learning_rate=0.05, batch_size=1, gamma=0.002)
-    return Picture(problem, 1.5 * problems[0].init(1), 2000, {"‖U‖² - ‖V‖²": sg.Charge(A)})
+    model, linear = (sg.models.MLP([2, 2, 2], kind, biases=False) for kind in ("tanh", "identity"))
+    A = linear.symmetries()["B=I"]
+    problem = sg.SGD(model, 0.4 * X, 0.4 * Y, learning_rate=0.05, batch_size=1, gamma=0.002)
+    return Picture(problem, 1.5 * model.init(1), 2000, {"‖U‖² - ‖V‖²": sg.Charge(A)})
 
 
 PICTURES = {f.__name__: f for f in (

@@ -6,6 +6,7 @@ import hashlib
 import types as pytypes
 import weakref
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numba.cloudpickle
@@ -18,6 +19,7 @@ from sgdsde.algebra import Affine, Generator
 from sgdsde.equation.packing import pack
 from sgdsde.models._foreign_passes import Passes
 from sgdsde.models.model import NUMBERS_AT_ONCE, SAMPLES_AT_ONCE, Compiled, Model, Samples
+from sgdsde.models.naming import Named
 
 __all__ = ["Foreign", "code_token", "read_array", "read_symmetries", "relative_close"]
 
@@ -120,9 +122,9 @@ class Foreign(Model):
         """How many numbers feed one output of that array: the length of its last axis."""
         return self.shapes[name][-1] if self.shapes[name] else 1
 
-    def symmetries(self) -> Mapping[str, Any]:
+    def symmetries(self) -> Named[Any]:
         """The generators that were given, by name. `check_symmetry` tests them."""
-        return dict(self._generators)
+        return Named({name: partial(self._generators.__getitem__, name) for name in self._generators})
 
     def _drawn(self, rng: Any, scale: float, own: np.ndarray, fan_in: Callable[[tuple[int, ...]], int]) -> np.ndarray:
         """A start: arrays of two and more axes from N(0, scale²/fan-in), others as they are in `own`."""

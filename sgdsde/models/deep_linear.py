@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -121,14 +121,17 @@ class DeepLinear(Model):
 
     # --- symmetry -----------------------------------------------------------------------------------------------------
 
-    def symmetries(self) -> Mapping[str, Generator]:
+    def symmetries(self) -> Named[Generator]:
         """All linear symmetries of the architecture, each made when it is looked up.
 
         Of each hidden layer every B: "B=I" first, then a basis, "B[i,j]" (symmetric, i <= j, with a charge) and
         "rotation(i,j)" (antisymmetric, i < j, without); with more than one hidden layer "layer1:B=I", … `generator`
-        makes any other B. Networks of one input or one output, or with a layer of one unit in between, have more, which
-        `linear_symmetry` lists: "shear[0](i,j)", …, and of one input and one output together "crossing(i,j)" with the
-        charge 2(u_iw_j - u_jw_i) and "twist(i,j)": with the others so(h, h).
+        makes any other B.
+
+        Beside a layer of one unit, be it the input, the output or between, there are more. "shear[a](i,j)" moves column
+        a of W_l by δW_la = Pu, where W_{l+1} has the one row u, P antisymmetric; "shear[out,a](i,j)" moves row a of
+        W_{l+1} where W_l has one column. Between one and one they split into "crossing(i,j)", with the charge
+        2(u_iw_j - u_jw_i), and "twist(i,j)", without: with the others so(h, h).
         """
         own = {}
         for layer in range(1, self.depth):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -173,7 +173,7 @@ class DiagonalLinear(Model):
 
     # --- symmetry -----------------------------------------------------------------------------------------------------
 
-    def symmetries(self) -> Mapping[str, Generator]:
+    def symmetries(self) -> Named[Generator]:
         """Rescalings of neighbouring factors, each made when it is looked up.
 
         "W1/W2" is +1 on W1 and -1 on W2, with the charge ‖W1‖² - ‖W2‖². Unit by unit "W1/W2[j]", or "W1/W2[j,i]" with

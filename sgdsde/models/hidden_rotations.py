@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from sgdsde.models.naming import Named
 __all__ = ["generator", "multiples", "symmetries"]
 
 
-def symmetries(model: Any, own: dict[str, Callable[[], Generator]]) -> Mapping[str, Generator]:
+def symmetries(model: Any, own: dict[str, Callable[[], Generator]]) -> Named[Generator]:
     """Generators by name: some of a model's own, then "rotation(i,j)" in the plane of units i < j of each hidden layer.
 
     For more than one hidden layer "layer1:rotation(i,j)", …; a layer of h units has h(h - 1)/2.

@@ -15,6 +15,7 @@ from sgdsde.models import mlp_symmetry
 from sgdsde.models.charge_rows import CHARGE_ROWS
 from sgdsde.models.losses import Loss, read_loss
 from sgdsde.models.model import Compiled, Model, Samples
+from sgdsde.models.naming import Named
 from sgdsde.models.packing import pack
 from sgdsde.run.watching import Watcher
 
@@ -171,7 +172,7 @@ class MLP(Model):
 
     # --- symmetry -----------------------------------------------------------------------------------------------------
 
-    def symmetries(self) -> Mapping[str, Generator | Affine]:
+    def symmetries(self) -> Named[Generator | Affine]:
         """All linear and affine symmetries of the architecture, each made when it is looked up.
 
         Of relu and leaky relu a rescaling for each hidden unit: "W1/W2[3]" is +1 on the weights and the bias that lead

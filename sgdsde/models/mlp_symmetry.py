@@ -19,7 +19,7 @@ from sgdsde.models.naming import Family, Named
 __all__ = ["generator", "packed", "symmetries", "translations"]
 
 
-def symmetries(model: Any) -> Mapping[str, Generator | Affine]:
+def symmetries(model: Any) -> Named[Generator | Affine]:
     """See `MLP.symmetries`."""
     own: dict[str, Callable[[], Any]] = {}
     families: list[Family[Any]] = []

@@ -23,7 +23,7 @@ LOSSES, as `norms`                                     out_i = ‖∇ℓ_i‖²
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +32,7 @@ from numba import types
 from sgdsde import _check
 from sgdsde._abi import INITIAL, VECTOR
 from sgdsde._errors import ArgumentError, ModelError
+from sgdsde.models.naming import Named
 
 __all__ = ["HESSIAN", "LOSSES", "SAMPLE", "WEIGHTED", "Compiled", "Model", "Samples"]
 
@@ -112,9 +113,12 @@ class Model:
         """Doubles of scratch, (fixed, per path), that suffice for each kernel on passes over n samples at once."""
         raise NotImplementedError
 
-    def symmetries(self) -> Mapping[str, Any]:
-        """Name -> Generator of the symmetries that it is known to have."""
-        return {}
+    def symmetries(self) -> Named[Any]:
+        """Name -> `Generator` or `Affine` of the symmetries that it is known to have, each made when it is looked up.
+
+        A mapping; `.charged()` has those with a charge θᵀAθ, linear and symmetric, alone.
+        """
+        return Named({})
 
     def charge_track(self, generator: Any, gamma: float, X: Any, Y: Any) -> Any:
         """The TRACK kernel of the charge law as a Watcher; None where the generator has no structure that it knows."""

@@ -81,6 +81,8 @@ class Named(Mapping[str, T], Generic[T]):
         return len(self._own) + sum(map(len, self._families.values()))
 
     def __repr__(self) -> str:
+        if not len(self):
+            return "<no symmetries>"
         names = list(islice(self, 7))
         return f"<{len(self)} symmetries: {', '.join(names[:6])}{', …' if len(names) > 6 else ''}>"
 

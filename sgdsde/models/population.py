@@ -72,7 +72,7 @@ class Population:
                 raise ArgumentError(f"{name} must be that of the sampler, {value:g}, got {own:g}")
 
     def draw(self, n_samples: int, rng: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """x and y, each (n_samples,), of the law that the sampler names.
+        """x and y, each (n_samples,), of the law that the sampler names; with one seed more never change those before.
 
         Parameters
         ----------
@@ -98,7 +98,7 @@ class Population:
             raise ModelError(f"draw needs a sampler, and {self!r} has moments alone")
         n = _check.count("n_samples", n_samples)
         mean, spread, slope, noise = self.sampler
-        xi, eps = normals(key_from(rng), 0, purpose=DATA, count=2 * n).reshape(2, n)
+        xi, eps = normals(key_from(rng), 0, purpose=DATA, count=2 * n).reshape(n, 2).T
         x = mean + spread * xi
         return x, slope * x + noise * eps
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -184,7 +184,7 @@ class Product(Model):
 
     # --- symmetry -----------------------------------------------------------------------------------------------------
 
-    def symmetries(self) -> Mapping[str, Generator]:
+    def symmetries(self) -> Named[Generator]:
         """Rescalings of neighbouring factors: "W1/W2" is +1 on W1, -1 on W2 and has the charge ‖W1‖² - ‖W2‖².
 
         For width > 1 also unit by unit: "W1/W2[0]", "W1/W2[1]", … Two factors of width h have all of so(h, h):

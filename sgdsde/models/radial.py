@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -16,6 +16,7 @@ from sgdsde.models import hidden_rotations
 from sgdsde.models.charge_rows import CHARGE_ROWS
 from sgdsde.models.losses import Loss, read_loss
 from sgdsde.models.model import Compiled, Model, Samples
+from sgdsde.models.naming import Named
 from sgdsde.models.packing import pack
 from sgdsde.models.widths import read_widths
 from sgdsde.run.watching import Watcher
@@ -153,7 +154,7 @@ class RadialNetwork(Model):
 
     # --- symmetry -----------------------------------------------------------------------------------------------------
 
-    def symmetries(self) -> Mapping[str, Generator]:
+    def symmetries(self) -> Named[Generator]:
         """Rotations of the units of each hidden layer, each made when it is looked up; of "squared" also rescalings.
 
         "rotation(0,1)" turns units 0 and 1, for more hidden layers "layer2:rotation(0,1)". σ(cz) = c³σ(z) of "squared"

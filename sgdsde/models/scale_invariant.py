@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -16,6 +16,7 @@ from sgdsde.models import hidden_rotations
 from sgdsde.models.charge_rows import CHARGE_ROWS
 from sgdsde.models.deep_linear import DeepLinear
 from sgdsde.models.model import Compiled, Model, Samples
+from sgdsde.models.naming import Named
 from sgdsde.models.packing import pack
 from sgdsde.models.widths import read_widths
 from sgdsde.run.watching import Watcher
@@ -103,7 +104,7 @@ class ScaleInvariant(Model):
 
     # --- symmetry -----------------------------------------------------------------------------------------------------
 
-    def symmetries(self) -> Mapping[str, Generator]:
+    def symmetries(self) -> Named[Generator]:
         """Scalings, then rotations of the units of each hidden layer, each made when it is looked up.
 
         "scaling" is A = 1 for norm="total", with the charge ‖θ‖²; for norm="layers" "W1", "W2", … are 1 on one matrix,

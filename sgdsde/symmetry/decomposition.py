@@ -54,8 +54,9 @@ class Decomposition:
     parallel, orthogonal : (..., n_times - 1, d) arrays
         The part of each increment along the symmetry directions, and the rest. They add up to the increment.
     charge_changes : mapping of (..., n_times - 1) arrays
-        2A_aθ·Δθ_∥ for each symmetric generator a by name, θ as `rule` says, worked out when it is
-        looked up. With the midpoint rule it is C(θ_{n+1}) - C(θ_n), exactly, for any trajectory of any method.
+        2A_aθ·Δθ_∥ for each symmetric generator a by name (A_aθ + b_a for an affine one), θ as `rule` says, worked out
+        when it is looked up. With the midpoint rule it is C(θ_{n+1}) - C(θ_n), exactly, for any trajectory of any
+        method.
     rule : str
         'midpoint' or 'ito'.
     t : (n_times,) array or None
@@ -123,7 +124,8 @@ def decompose(trajectory: Any, generators: Any, *, rule: str = "midpoint", algeb
     ----------
     trajectory : Solution or array_like of shape (..., n_times, d)
     generators : mapping name -> Generator, Model, LinearLayers, Generator or sequence of them
-        Such as `model.symmetries()`. `LinearLayers(shapes)` is the whole algebra of linear layers by their shapes.
+        Such as `model.symmetries()`, linear or affine. `LinearLayers(shapes)` is the whole algebra of linear layers by
+        their shapes.
     rule : 'midpoint' or 'ito'
         Where the directions are taken: at (θ_n + θ_{n+1})/2, or at θ_n.
 

@@ -21,7 +21,7 @@ from sgdsde.models.naming import Named
 from sgdsde.models.naming import charged as pick
 from sgdsde.symmetry.charges import as_generator
 
-__all__ = ["LinearLayers", "Span", "as_named", "independent", "whole_algebra"]
+__all__ = ["LinearLayers", "Span", "as_named", "whole_algebra"]
 
 EPS = float(np.finfo(float).eps)
 MOST_DENSE = 1 << 21
@@ -219,21 +219,6 @@ def as_named(generators: Any, *, affine: bool = False, charged: bool = False) ->
     if len({a.dim for a in named.values()}) > 1:
         raise ShapeError(f"generators must act on one θ, got dims {sorted({a.dim for a in named.values()})}")
     return named
-
-
-def independent(generators: Sequence[Any], states: np.ndarray) -> list[int]:
-    """Which generators none before them contain, told by what they do at some random states (n, d)."""
-    kept: list[int] = []
-    basis = np.zeros((0, states.size))
-    for i, a in enumerate(generators):
-        row = a.apply(states).ravel()
-        rest = row - basis.T @ (basis @ row)
-        rest -= basis.T @ (basis @ rest)
-        size = float(np.linalg.norm(rest))
-        if size > 1e-10 * np.linalg.norm(row):
-            kept.append(i)
-            basis = np.vstack([basis, rest / size])
-    return kept
 
 
 def whole_algebra(generators: Sequence[Generator], every_b: bool = False) -> LinearLayers | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sgdsde import _check
 from sgdsde._errors import ArgumentError
-from sgdsde.models.deep_linear import DeepLinear
+from sgdsde.models.model import Model
 from sgdsde.models.naming import Named
 from sgdsde.symmetry.charges import Charge, as_generator
 
@@ -60,8 +60,9 @@ def charge_rank(generators: Any, theta: Any, rtol: float = 1e-9) -> int:
 
     Parameters
     ----------
-    generators : DeepLinear, or Generators or Charges in a sequence or mapping
-        Of a `DeepLinear` every symmetric B at every hidden layer.
+    generators : Model, or Generators or Charges in a sequence or mapping
+        Of a model, and of its `symmetries()`, those with charges: of a `DeepLinear` every symmetric B at every hidden
+        layer.
     theta : (d,) array_like
         A generic one, for the generic count: the rank is lower at special points.
     rtol : float
@@ -69,34 +70,21 @@ def charge_rank(generators: Any, theta: Any, rtol: float = 1e-9) -> int:
 
     Examples
     --------
+    >>> from sgdsde.models import DeepLinear
     >>> charge_rank(DeepLinear([1, 3, 1]), [0.3, -1.2, 0.5, 0.9, 0.2, -0.7])
     5
     """
-    if isinstance(generators, DeepLinear):
-        listed = [
-            generators.generator(_pair(generators.dims[layer], i, j), layer)
-            for layer in range(1, generators.depth)
-            for i in range(generators.dims[layer])
-            for j in range(i + 1)
-        ]
-    else:
-        if isinstance(generators, Named):  # all of a model's: those that have charges
-            generators = generators.charged()
-        many = generators.values() if isinstance(generators, Mapping) else generators
-        if not isinstance(generators, (Mapping, Sequence)):
-            raise ArgumentError(
-                f"generators must be a DeepLinear, a sequence or a mapping, got {_check.show(generators)}"
-            )
-        listed = [Charge(as_generator(a)).generator for a in many]
+    if isinstance(generators, Model):
+        generators = generators.symmetries()
+    if isinstance(generators, Named):  # all of a model's: those that have charges
+        generators = generators.charged()
+    if not isinstance(generators, (Mapping, Sequence)):
+        raise ArgumentError(f"generators must be a model, a sequence or a mapping, got {_check.show(generators)}")
+    many = generators.values() if isinstance(generators, Mapping) else generators
+    listed = [Charge(as_generator(a)).generator for a in many]
     if not listed:
         return 0
     theta = _check.array("theta", theta, (listed[0].dim,))
     rows = np.array([a.apply(theta) for a in listed])
     s = np.linalg.svd(rows, compute_uv=False)
     return int(np.count_nonzero(s > _check.positive("rtol", rtol) * s[0])) if s[0] > 0 else 0
-
-
-def _pair(h: int, i: int, j: int) -> np.ndarray:
-    B = np.zeros((h, h))
-    B[i, j] = B[j, i] = 1.0
-    return B

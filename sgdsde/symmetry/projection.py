@@ -15,7 +15,7 @@ from sgdsde.run.watching import Watcher
 from sgdsde.symmetry import forms
 from sgdsde.symmetry.charges import Charge, as_problem, eigen_moments
 from sgdsde.symmetry.checking import _losses, _typical_size
-from sgdsde.symmetry.directions import as_named, independent
+from sgdsde.symmetry.directions import as_named
 from sgdsde.symmetry.law import ChargeLaw, _same
 
 __all__ = ["OrbitProjection"]
@@ -43,10 +43,10 @@ class OrbitProjection:
 
     Parameters
     ----------
-    generators : Generator, Charge, or a sequence or mapping of them
-        Symmetric: one, or several, commuting or not, such as `model.symmetries()` (those that are linear and
-        symmetric) or `DeepLinear.generator(B)` for
-        several B. One that is a linear combination of those before it is left out, for its charge follows.
+    generators : Generator, Charge, a sequence or mapping of them, or Model
+        Symmetric: one, or several, commuting or not, such as `DeepLinear.generator(B)` for several B. Of a model, and
+        of its `symmetries()`, those that are linear and symmetric. One that is a linear combination of those before it
+        is left out, for its charge follows.
     problem : SGD, optional
         Whose SDE is integrated: γ, the noise and Σ are read from it. None keeps the charges as they are: for an
         equation of which they are constants of the motion, such as `scaling(3)` on a sphere.
@@ -280,7 +280,15 @@ def _check_symmetry(problem: Any, a: Generator, random: np.random.Generator) -> 
 def _independent(generators: list[Generator], random: np.random.Generator) -> list[int]:
     """Generators that none before them contain; an error where their charges depend on each other at every state."""
     states = random.standard_normal((PROBES, generators[0].dim))
-    kept = independent(generators, states)
+    rows = np.array([a.apply(states).ravel() / a.norm for a in generators])
+    kept, basis = [], np.zeros((0, rows.shape[1]))
+    for i, row in enumerate(rows):
+        rest = row - basis.T @ (basis @ row)
+        rest -= basis.T @ (basis @ rest)
+        size = float(np.linalg.norm(rest))
+        if size > 1e-10 * np.linalg.norm(row):
+            kept.append(i)
+            basis = np.vstack([basis, rest / size])
     one = np.array([generators[i].apply(states[0]) / generators[i].norm for i in kept])
     rank = int(np.linalg.matrix_rank(one, tol=1e-10 * np.linalg.norm(one)))
     if rank < len(kept):

@@ -64,6 +64,36 @@ def test_consumers_take_what_fits_of_a_whole_list():
     assert len(sg.decompose(theta[None] * [[1.0], [1.1]], every).charge_changes) == 7 + 4
 
 
+def test_of_a_long_list_the_first_are_taken_where_none_are_named():
+    model = MLP([2, 80, 1], "relu")
+    problem = sg.SGD(model, RNG.standard_normal((9, 2)), RNG.standard_normal(9), learning_rate=0.01)
+    names = list(model.symmetries())
+    assert list(sg.FluctuationDissipation(problem).generators) == names[:16]
+    assert list(problem.validity(model.init(0)).charges) == names[:64]
+
+
+def test_the_shears_of_one_input_and_one_output_are_no_part_of_the_algebra_of_layers():
+    model = DeepLinear([1, 3, 1])
+    states = RNG.standard_normal((4, model.dim))
+    parts = sg.decompose(states, model)
+    assert "gl(3)" in parts.directions and not any("crossing" in name for name in parts.charge_changes)
+    for name, change in parts.charge_changes.items():
+        assert change == pytest.approx(np.diff(model.symmetries()[name].quadratic(states)), rel=1e-8, abs=1e-9)
+    given = sg.decompose(states, model, algebra="given")
+    crossing = model.symmetries()["crossing(0,2)"].quadratic(states)
+    assert given.charge_changes["crossing(0,2)"] == pytest.approx(np.diff(crossing), rel=1e-8, abs=1e-9)
+
+
+def test_every_model_answers_alike():
+    own = sg.models.from_functions(
+        lambda t, x, y: (t[0] * t[1] - y) ** 2, "differences", dim=2,
+        symmetries={"u/w": np.diag([1.0, -1.0]), "turn": sg.rotation(2, 0, 1)},
+    )  # fmt: skip
+    assert list(own.symmetries()) == ["u/w", "turn"] and list(own.symmetries().charged()) == ["u/w"]
+    none = sg.models.LinearRegression(2).symmetries()
+    assert none == {} and none.charged() == {} and repr(none) == "<no symmetries>"
+
+
 def test_names_are_looked_up_exactly():
     family = Family("x:B[", 12, lambda i, j, name: (i, j, name), charged=True, twice=True)
     names = Named({"one": lambda: 1}, [family, Family("turn(", 1, None)])

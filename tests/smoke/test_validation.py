@@ -159,6 +159,7 @@ def test_a_sound_claim_gives_zero_and_a_report(folder, capsys):
     out, err = capsys.readouterr()
     assert "one, seed 1" in out and "control: a wrong law" in out and "fails, as it must" in out
     assert "[2/2] two, seed 1: as it must be" in err
+    assert "1/1       1/1     1/1" in next(line for line in out.splitlines() if line.startswith("one "))
     page = folder.page()
     for text in ("a statement of one", "a source", "in this way", "2 of 2 claims", "a number &lt; 2 &amp; its law",
                  "Limit: beyond &lt;the&gt; limit", "&lt;none&gt;", "1.25", "x = 1"):  # fmt: skip

@@ -73,9 +73,9 @@ def test_label_noise_has_the_kurtosis_of_fresh_labels(replacement):
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((6, 2)), rng.standard_normal(6)
     model = DeepLinear([2, 1])
-    problem = sg.SGD(model, X, Y, learning_rate=0.1, batch_size=3, label_noise=1.5, replacement=replacement)
+    problem = sg.SGD(model, X, Y, learning_rate=0.1, batch_size=3, label_noise=0.3, replacement=replacement)
     theta = np.array([0.4, -0.7])
-    i, eps = rng.integers(0, 6, 400_000), 1.5 * rng.standard_normal(400_000)
+    i, eps = rng.integers(0, 6, 400_000), 0.3 * rng.standard_normal(400_000)
     g = 2 * (X[i] @ theta - Y[i] - eps)[:, None] * X[i]  # of one sample with fresh noise in its label
     squares = np.square(g - problem.gradient(theta)).sum(axis=1)
     found = problem.validity(theta)

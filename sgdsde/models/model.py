@@ -114,10 +114,7 @@ class Model:
         raise NotImplementedError
 
     def symmetries(self) -> Named[Any]:
-        """Name -> `Generator` or `Affine` of the symmetries that it is known to have, each made when it is looked up.
-
-        A mapping; `.charged()` has those with a charge θᵀAθ, linear and symmetric, alone.
-        """
+        """Name -> `Generator` or `Affine`, made when looked up; `.charged()` has those with a charge θᵀAθ alone."""
         return Named({})
 
     def charge_track(self, generator: Any, gamma: float, X: Any, Y: Any) -> Any:
@@ -319,8 +316,7 @@ class Model:
     def _centred(self, theta: Any, mean: np.ndarray, samples: Samples) -> Any:
         rows = max(1, min(SAMPLES_AT_ONCE, NUMBERS_AT_ONCE // self.dim))
         for start in range(0, samples.n, rows):
-            stop = min(samples.n, start + rows)
-            yield self.per_sample_gradients(theta, samples, start, stop) - mean
+            yield self.per_sample_gradients(theta, samples, start, min(samples.n, start + rows)) - mean
 
     def _each(self, theta: Any, function: Callable[[np.ndarray], Any], shape: tuple[int, ...]) -> Any:
         theta = self.check_theta(theta)
